@@ -1,0 +1,67 @@
+# Type `make` for the list. Every target that runs Python first sees that .venv is in order: the first
+# time that installs (a minute, with a network), afterwards it takes a moment and needs no network.
+#
+#   PYTHON=python3.12   the Python that .venv is made with (any from 3.10 on)
+#   QUICK=1             smaller runs of the lessons
+#   CH=4                the chapter of `make step`
+
+PYTHON ?=
+QUICK ?=
+CH ?=
+
+VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts/python.exe,.venv/bin/python)
+QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
+
+# The package runs from this folder and is not installed, so the folder may be moved.
+export PYTHONPATH := $(CURDIR)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lessons step test gradcheck figures lint clean
+
+help:  ## this list
+	@echo "scratch_embed: how embeddings work, computed by hand and checked"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+lessons: setup  ## run every lesson and check its numbers (QUICK=1: smaller runs)
+	@$(VENV) -m lessons all $(QUICKLY)
+
+step: setup  ## walk through one chapter cell by cell, as in: make step CH=4
+	@$(VENV) -m lessons "$(CH)" --step $(QUICKLY)
+
+test: setup  ## run the tests
+	@$(VENV) -m pytest
+
+gradcheck: setup  ## compare every backward with finite differences
+	@$(VENV) -m scratch_embed.gradcheck
+
+figures: setup  ## draw every figure of the lessons again, into figures/
+	@$(VENV) -m lessons figures $(QUICKLY)
+
+lint: setup  ## look for mistakes with ruff
+	@$(VENV) -m ruff check .
+
+clean:  ## delete what was built and cached (.venv and figures/ stay)
+	@find . \( -name .venv -o -name .git \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+	@rm -rf .pytest_cache .ruff_cache build dist *.egg-info
+
+# The first of these that is Python 3.10 or newer looks after .venv: the chosen one, or else
+# the one that .venv already holds, or else what the machine has.
+PYTHONS := $(if $(PYTHON),"$(PYTHON)",$(VENV) python3 python3.14 python3.13 python3.12 python3.11 \
+	python3.10 python)
+
+setup:  ## prepare .venv and stop there (the other targets do this themselves)
+	@for python in $(PYTHONS); do \
+	    if "$$python" -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then \
+	        exec "$$python" .ci/setup_venv.py; \
+	    fi; \
+	done; \
+	echo "set-up: scratch_embed needs Python 3.10 or newer, and" \
+	    "$(if $(PYTHON),$(PYTHON) is not,none was found): install one from python.org," \
+	    "or name it, as in: make lessons PYTHON=/path/to/python3.12" >&2; \
+	exit 1
+
+ifneq ($(filter step,$(MAKECMDGOALS)),)
+ifeq ($(CH),)
+$(error make step needs a chapter, as in: make step CH=4)
+endif
+endif
