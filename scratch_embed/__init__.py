@@ -1,0 +1,45 @@
+"""scratch_embed: embedding layers from scratch, in NumPy, with every gradient written by hand.
+
+    from scratch_embed import Tensor, Embedding
+    from scratch_embed.gradcheck import gradcheck
+
+Importing the package costs no more than importing NumPy. Its parts are loaded when first named,
+and Numba when a compiled loop is first needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Tensor": "tensor",
+    "no_grad": "tensor",
+    "differentiable": "tensor",
+    "RowGrad": "rows",
+    "Embedding": "layers",
+    "SGD": "optim",
+    "Adagrad": "optim",
+    "Adam": "optim",
+    "AdamW": "optim",
+    "LazyAdam": "optim",
+}
+_MODULES = (
+    "functional", "geometry", "gradcheck", "kernels", "layers", "models", "optim", "plot", "sizes",
+    "trace",
+)  # fmt: skip
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES, *_MODULES])

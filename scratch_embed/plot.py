@@ -1,0 +1,307 @@
+"""The few figure helpers that the lessons share. No pyplot: no window, no global state.
+
+    fig, ax = figure(title="Six words")
+    heatmap(ax, table, rows=words, highlight=[1, 2])
+    save(fig, "figures/six_words.png")
+
+Matplotlib is imported when the first figure is made, so importing this module costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from scratch_embed.files import replacing
+
+# Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
+PALETTE = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky blue": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+}
+# The order in which series take their colours: strong on white first, yellow last.
+CYCLE = [
+    PALETTE[name]
+    for name in ("blue", "vermillion", "green", "purple", "orange", "sky blue", "black", "yellow")
+]
+MARKERS = "os^DvPX*"  # a second cue beside the colour
+LINES = ["-", "--", "-.", ":"]
+
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with Matplotlib, so every machine draws the same letters
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.labelsize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.titlesize": 14,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "svg.hashsalt": "scratch_embed",  # otherwise the ids inside an SVG are random
+}
+
+
+def figure(
+    rows: int = 1, cols: int = 1, size: tuple[float, float] | None = None, title: str | None = None
+):
+    """A new figure of rows x cols axes: (figure, axes). One axes comes alone, several as an array.
+
+    size is (width, height) in inches, by default 6.4 x 4.0 for each axes.
+    """
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        fig = Figure(figsize=size or (6.4 * cols, 4.0 * rows), dpi=120, layout="constrained")
+        FigureCanvasAgg(fig)
+        axes = fig.subplots(rows, cols)
+        if title:
+            fig.suptitle(title)
+    return fig, axes
+
+
+def save(fig, path: str | os.PathLike) -> Path:
+    """Write fig to path (.png, .svg or .pdf) and return the path.
+
+    The file appears whole or not at all, and the same figure gives the same bytes: neither the date
+    nor the version of Matplotlib is written into it.
+    """
+    from matplotlib import rc_context
+
+    path = Path(path)
+    metadata = {
+        ".png": {"Software": None},
+        ".svg": {"Date": None, "Creator": None},
+        ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }
+    kind = path.suffix.lower()
+    if kind not in metadata:
+        raise ValueError(f"path ends in {path.suffix!r}; choose one of {', '.join(metadata)}.")
+    with replacing(path) as temporary, rc_context(STYLE):
+        fig.savefig(temporary, format=kind[1:], metadata=metadata[kind])
+    return path
+
+
+def heatmap(
+    ax,
+    array,
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    *,
+    values: bool = True,
+    digits: int = 2,
+    highlight: Sequence[int] = (),
+    label: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+) -> None:
+    """Draw array (V, D) as coloured cells, row 0 on top, with its numbers written in the cells.
+
+    Colours run from purple (negative) over white (zero) to orange (positive), symmetric about zero.
+    rows and cols name the ticks; highlight frames whole rows and points at them; label names the
+    colour bar.
+    """
+    array = _matrix(array)
+    for name, names, count in (("rows", rows, len(array)), ("cols", cols, array.shape[1])):
+        _same_length(name, names, count)
+    limit = float(np.nanmax(np.abs(array), initial=0.0)) or 1.0
+    image = ax.imshow(array, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
+    _cell_ticks(ax, array.shape, rows, cols)
+    if values:
+        for (v, d), number in np.ndenumerate(array):
+            # The ends of the colour scale are dark, so the number turns white there.
+            dark = np.dot(image.cmap(image.norm(number))[:3], (0.299, 0.587, 0.114)) < 0.5
+            ax.text(
+                d,
+                v,
+                f"{number:.{digits}f}",
+                ha="center",
+                va="center",
+                fontsize=10,
+                color="white" if dark else "black",
+            )
+    _frame_rows(ax, highlight, array.shape)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
+    bar.ax.set_ylabel(label)
+    _finish(ax, xlabel, ylabel, title, legend=False)
+
+
+def bars(
+    ax,
+    labels: Sequence[str],
+    values: Mapping[str, Sequence[float]] | Sequence[float],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    log: bool = False,
+    fmt: str | None = None,
+) -> None:
+    """Upright bars: one value for each label, or several named series side by side.
+
+    fmt, such as "{:.2f}", writes each value on its bar. log=True makes the upright axis
+    logarithmic.
+    """
+    series = values if isinstance(values, Mapping) else {"": values}
+    width = 0.8 / max(len(series), 1)
+    where = np.arange(len(labels))
+    for i, (name, numbers) in enumerate(series.items()):
+        _same_length(name or "values", numbers, len(labels))
+        left = where + (i - (len(series) - 1) / 2) * width
+        drawn = ax.bar(
+            left, numbers, width, color=CYCLE[i % len(CYCLE)], label=name or None, edgecolor="white"
+        )
+        if fmt:
+            ax.bar_label(drawn, labels=[fmt.format(n) for n in numbers], fontsize=9, padding=2)
+    ax.set_xticks(where, labels)
+    if log:
+        ax.set_yscale("log")
+    ax.margins(y=0.12 if fmt else 0.05)
+    _finish(ax, xlabel, ylabel, title, legend=len(series) > 1, beside=True)
+
+
+def scatter_labels(
+    ax,
+    points,
+    labels: Sequence[str],
+    groups: Sequence[str] | None = None,
+    *,
+    xlabel: str = "first axis",
+    ylabel: str = "second axis",
+    title: str = "",
+) -> None:
+    """Points (V, 2) with a word beside each. Points of one group share a colour and a marker."""
+    points = _matrix(points, "points")
+    if points.shape[1] != 2:
+        raise ValueError(f"points must have shape (V, 2), but their shape is {points.shape}.")
+    _same_length("labels", labels, len(points))
+    _same_length("groups", groups, len(points))
+    kinds = list(groups) if groups is not None else [""] * len(points)
+    for i, kind in enumerate(dict.fromkeys(kinds)):
+        chosen = points[[k == kind for k in kinds]]
+        ax.scatter(
+            *chosen.T,
+            s=45,
+            color=CYCLE[i % len(CYCLE)],
+            edgecolor="black",
+            linewidth=0.5,
+            marker=MARKERS[i % len(MARKERS)],
+            label=str(kind) or None,
+            zorder=2,
+        )
+    for point, label in zip(points, labels, strict=True):
+        ax.annotate(label, point, xytext=(6, 4), textcoords="offset points", fontsize=10, zorder=3)
+    ax.margins(0.12)
+    _finish(ax, xlabel, ylabel, title, legend=groups is not None, beside=True)
+
+
+def lines(
+    ax,
+    x,
+    series: Mapping[str, Sequence[float]] | Sequence[float],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    logx: bool = False,
+    logy: bool = False,
+    marker: str | None = None,
+) -> None:
+    """One curve, or several named ones, over common x. A curve differs in colour and in dash."""
+    series = series if isinstance(series, Mapping) else {"": series}
+    for i, (name, y) in enumerate(series.items()):
+        _same_length(name or "series", y, len(x))
+        ax.plot(
+            x,
+            y,
+            LINES[i % len(LINES)],
+            color=CYCLE[i % len(CYCLE)],
+            marker=marker,
+            lw=1.8,
+            ms=4,
+            label=name or None,
+        )
+    if logx:
+        ax.set_xscale("log")
+    if logy:
+        ax.set_yscale("log")
+    ax.grid(True, which="major", alpha=0.25, lw=0.6)
+    _finish(ax, xlabel, ylabel, title, legend=len(series) > 1)
+
+
+def _finish(ax, xlabel, ylabel, title, legend, beside=False) -> None:
+    """Labels, title and, if asked for, a legend: inside where it fits best, or beside the axes."""
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.set_title(title)
+    if legend:
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
+        ax.legend(fontsize=10, frameon=not beside, **place)
+
+
+def _frame_rows(ax, rows, shape) -> None:
+    """A frame around each row and a pointer at its right end. Thin rows get a thin frame."""
+    from matplotlib.patches import Rectangle
+
+    height = ax.get_window_extent().height / ax.figure.dpi * 72 / shape[0]  # of a row, in points
+    for v in rows:
+        if not 0 <= v < shape[0]:
+            raise IndexError(f"highlight holds {v}, outside 0..{shape[0] - 1}.")
+        ax.add_patch(
+            Rectangle(
+                (-0.5, v - 0.5),
+                shape[1],
+                1,
+                fill=False,
+                ec=PALETTE["black"],
+                lw=min(2.0, height / 6),
+                clip_on=False,
+                zorder=3,
+            )
+        )
+        ax.annotate(
+            "",
+            (shape[1] - 0.5, v),
+            xytext=(14, 0),
+            textcoords="offset points",
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": PALETTE["vermillion"],
+                "lw": 1.5,
+                "shrinkA": 0,
+                "shrinkB": 1,
+            },
+        )
+
+
+def _cell_ticks(ax, shape, rows, cols) -> None:
+    """Name every cell when names are given, or when there are few enough to number."""
+    if rows is not None or shape[0] <= 20:
+        ax.set_yticks(range(shape[0]), range(shape[0]) if rows is None else rows)
+    if cols is not None or shape[1] <= 20:
+        ax.set_xticks(range(shape[1]), range(shape[1]) if cols is None else cols)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def _matrix(array, name: str = "array") -> np.ndarray:
+    array = np.asarray(array, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{name} must be a table with cells, but its shape is {array.shape}.")
+    return array
+
+
+def _same_length(name, given, count) -> None:
+    if given is not None and len(given) != count:
+        raise ValueError(f"{name} has {len(given)} entries for {count} places.")

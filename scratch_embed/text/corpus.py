@@ -1,0 +1,157 @@
+"""Real text without a download, cut into words, counted, and turned into ids.
+
+text = python_text()                                 # what every Python already has on its disk
+tokens = words(text)                                 # ["the", "quick", ...]
+vocabulary = Vocabulary.from_tokens(tokens, max_size=10_000)
+ids = vocabulary.encode(tokens)                      # int64 row numbers
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scratch_embed.ids import check_ids
+from scratch_embed.text.docstrings import python_text
+
+__all__ = [
+    "OTHER",
+    "Vocabulary",
+    "python_text",
+    "rank_frequency",
+    "read_text",
+    "words",
+    "zipf_slope",
+]
+
+OTHER = "<other>"  # the one row that all words without a row of their own share
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+
+
+def read_text(path: str | os.PathLike) -> str:
+    """The text of a UTF-8 file, with line ends as "\\n" and without a byte order mark.
+
+    Raises FileNotFoundError, IsADirectoryError or another OSError when there is no file to read,
+    and ValueError when it is empty or not UTF-8 (with the offset of the first wrong byte).
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Give the path of one text file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}. Looked in {Path.cwd()}.")
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {error.start} "
+            f"(line {line}). Save it as UTF-8 in an editor, or convert it: "
+            f"iconv -f {_likely_encoding(data)} -t UTF-8 OLD > NEW"
+        ) from None
+    if not text.strip():
+        raise ValueError(f"{path} is empty. Give a file with text in it.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words: runs of letters, with apostrophes inside. Everything else only separates.
+
+        words("Don't add 2 rows to my_table!")    ["don't", "add", "rows", "to", "my", "table"]
+
+    Any alphabet counts as letters. Digits and underscores do not, so int64 gives "int".
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, but it is {type(text).__name__}.")
+    return _WORD.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words and their row numbers: row 0 is OTHER, then the most frequent word, and so on down.
+
+    tokens[id] is the word of a row, index[word] the row of a word, and counts[id] how often it was
+    seen; counts[0] is how many tokens fell to OTHER.
+    """
+
+    tokens: tuple[str, ...]
+    index: dict[str, int]
+    counts: np.ndarray  # (V,) int64
+
+    @classmethod
+    def from_tokens(
+        cls, tokens: Iterable[str], max_size: int | None = None, min_count: int = 1
+    ) -> Vocabulary:
+        """Count the tokens, drop those seen fewer than min_count times, keep max_size - 1.
+
+            Vocabulary.from_tokens("the cat sat on the mat the cat".split(), max_size=3)
+            tokens ("<other>", "the", "cat"), counts [3, 3, 2]
+
+        max_size counts the row of OTHER. Equal counts are ordered by first appearance.
+        """
+        tokens = _token_list(tokens)
+        if max_size is not None and max_size < 1:
+            raise ValueError(f"max_size = {max_size} must be at least 1, the row of {OTHER}.")
+        # most_common sorts stably, and a Counter remembers the order of first appearance.
+        seen = [(t, n) for t, n in Counter(tokens).most_common() if n >= min_count and t != OTHER]
+        seen = seen[: None if max_size is None else max_size - 1]
+        other = len(tokens) - sum(n for _, n in seen)
+        kept = (OTHER, *(t for t, _ in seen))
+        counts = np.array([other, *(n for _, n in seen)], dtype=np.int64)
+        return cls(kept, {t: i for i, t in enumerate(kept)}, counts)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def encode(self, tokens: Iterable[str]) -> np.ndarray:
+        """Row numbers (N,) int64. A word without a row becomes 0, the row of OTHER."""
+        tokens = _token_list(tokens)
+        return np.fromiter((self.index.get(t, 0) for t in tokens), np.int64, len(tokens))
+
+    def decode(self, ids) -> list[str]:
+        """The words of row numbers (N,). What went to OTHER comes back as "<other>"."""
+        return [self.tokens[i] for i in check_ids(ids, len(self)).reshape(-1)]
+
+
+def rank_frequency(counts) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks 1, 2, ... and the counts in falling order, zeros left out: the two axes of Zipf's plot.
+
+    rank_frequency([1, 0, 3, 2])    [1, 2, 3], [3, 2, 1]
+    """
+    counts = np.asarray(counts)
+    if counts.ndim != 1 or not (counts > 0).any():
+        raise ValueError(f"counts must be (V,) with a count above 0; its shape is {counts.shape}.")
+    frequencies = np.sort(counts[counts > 0])[::-1]
+    return np.arange(1, len(frequencies) + 1), frequencies
+
+
+def zipf_slope(counts, first: int = 1, last: int | None = None) -> float:
+    """Slope of log count over log rank, by least squares on the ranks first..last.
+
+    Zipf's law says count = c / rank, a slope of -1. Counts 60, 30, 20, 15, 12 have it exactly.
+    (Zipf, "Human Behavior and the Principle of Least Effort", 1949.)
+    """
+    ranks, frequencies = rank_frequency(counts)
+    last = len(ranks) if last is None else min(last, len(ranks))
+    if not 1 <= first < last:
+        raise ValueError(f"ranks {first}..{last} hold no two of the {len(ranks)} ranks.")
+    x, y = np.log(ranks[first - 1 : last]), np.log(frequencies[first - 1 : last])
+    x = x - x.mean()
+    return float(x @ (y - y.mean()) / (x @ x))
+
+
+def _token_list(tokens: Iterable[str]) -> Sequence[str]:
+    if isinstance(tokens, str):
+        raise TypeError("tokens is one string. Cut it into words first: words(text).")
+    return tokens if isinstance(tokens, (list, tuple)) else list(tokens)
+
+
+def _likely_encoding(data: bytes) -> str:
+    """UTF-16 announces itself in its first two bytes. Else an old Western file is likeliest."""
+    return "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"

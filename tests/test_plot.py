@@ -1,0 +1,158 @@
+"""The figure helpers: what they draw, what they write, and what they leave alone."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from scratch_embed import plot
+from scratch_embed.files import replacing
+
+TABLE = np.array([[-0.12, 0.05, 0.88], [0.72, -0.41, 0.15], [0.0, 0.0, -0.9]])
+
+
+def draw():
+    fig, ax = plot.figure(title="A table")
+    plot.heatmap(ax, TABLE, rows=["the", "cat", "x"], highlight=[1], label="value", xlabel="column")
+    return fig, ax
+
+
+def test_importing_loads_no_matplotlib_and_saving_no_pyplot(tmp_path):
+    code = (
+        "import sys, scratch_embed.plot as p; assert 'matplotlib' not in sys.modules;"
+        "p.save(p.figure()[0], sys.argv[1]); assert 'matplotlib.figure' in sys.modules;"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-c", code, str(tmp_path / "a.png")]
+    done = subprocess.run(command, check=False, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_heatmap_writes_every_number_and_frames_the_row():
+    fig, ax = draw()
+    assert [t.get_text() for t in ax.texts][:9] == [f"{x:.2f}" for x in TABLE.flat]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["the", "cat", "x"]
+    frame = ax.patches[0]
+    assert (frame.get_y(), frame.get_height(), frame.get_width()) == (0.5, 1, 3)
+    assert ax.images[0].get_clim() == (-0.9, 0.9)  # white is zero
+    assert fig.axes[1].get_ylabel() == "value" and ax.get_xlabel() == "column"
+
+
+def test_numbers_contrast_with_their_cells():
+    _, ax = draw()
+    image = ax.images[0]
+    for text, value in zip(ax.texts, TABLE.flat, strict=False):
+        lightness = np.dot(image.cmap(image.norm(value))[:3], (0.299, 0.587, 0.114))
+        assert (text.get_color() == "white") == (lightness < 0.5)
+    assert {t.get_color() for t in ax.texts[:9]} == {"white", "black"}
+
+
+def test_a_table_of_zeros_and_a_large_one_can_be_drawn(tmp_path):
+    fig, axes = plot.figure(1, 2)
+    plot.heatmap(axes[0], np.zeros((2, 2)))
+    plot.heatmap(axes[1], np.ones((300, 200)), values=False)
+    assert plot.save(fig, tmp_path / "new" / "zeros.png").stat().st_size > 1000
+
+
+def test_bars_stand_where_they_should():
+    _, ax = plot.figure()
+    plot.bars(ax, ["a", "b"], {"one": [1, 2], "two": [3, 4]}, fmt="{:.1f}", ylabel="n")
+    middles = [round(p.get_x() + p.get_width() / 2, 6) for p in ax.patches]
+    assert middles == [-0.2, 0.8, 0.2, 1.2]
+    assert [p.get_height() for p in ax.patches] == [1, 2, 3, 4]
+    assert [t.get_text() for t in ax.texts] == ["1.0", "2.0", "3.0", "4.0"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one", "two"]
+
+
+def test_scatter_groups_differ_in_colour_and_in_marker():
+    _, ax = plot.figure()
+    plot.scatter_labels(ax, TABLE[:, :2], ["the", "cat", "x"], groups=["f", "n", "f"])
+    first, second = ax.collections
+    assert np.allclose(first.get_offsets(), TABLE[[0, 2], :2])
+    assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
+    assert not np.array_equal(first.get_paths()[0].vertices, second.get_paths()[0].vertices)
+    assert [t.get_text() for t in ax.texts] == ["the", "cat", "x"]
+
+
+def test_lines_on_log_axes():
+    _, ax = plot.figure()
+    plot.lines(ax, [1, 10], {"a": [5, 6], "b": [7, 8]}, logx=True, logy=True, xlabel="rank")
+    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlabel()) == ("log", "log", "rank")
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[5, 6], [7, 8]]
+    assert len({line.get_linestyle() for line in ax.lines}) == 2
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_the_same_figure_gives_the_same_bytes(tmp_path, kind):
+    first = plot.save(draw()[0], tmp_path / f"a.{kind}").read_bytes()
+    second = plot.save(draw()[0], tmp_path / f"b.{kind}").read_bytes()
+    assert first == second and len(first) > 1000
+    assert b"matplotlib.org" not in first[:2000] and b"CreationDate" not in first
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{kind}", f"b.{kind}"]
+
+
+def test_a_failed_save_leaves_the_old_picture(tmp_path, monkeypatch):
+    path = plot.save(draw()[0], tmp_path / "a.png")
+    before = path.read_bytes()
+    fig, _ = draw()
+
+    def broken(temporary, **_):
+        temporary.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fig, "savefig", broken)
+    with pytest.raises(KeyboardInterrupt):
+        plot.save(fig, path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.png"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not replace a file that is open")
+def test_a_reader_keeps_the_old_file_while_a_new_one_takes_its_name(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old text", encoding="utf-8")
+    with path.open(encoding="utf-8") as reader:
+        with replacing(path) as temporary:
+            temporary.write_text("new", encoding="utf-8")
+            assert path.read_text(encoding="utf-8") == "old text"
+        assert reader.read() == "old text"
+    assert path.read_text(encoding="utf-8") == "new"
+
+
+def test_replacing_keeps_permissions_and_gives_new_files_the_usual_ones(tmp_path):
+    def write(name):
+        with replacing(tmp_path / name) as temporary:
+            temporary.write_text("x", encoding="utf-8")
+        return (tmp_path / name).stat().st_mode & 0o777
+
+    plain = tmp_path / "plain"
+    plain.write_text("x", encoding="utf-8")
+    assert write("new") == plain.stat().st_mode & 0o777
+    plain.chmod(0o640)
+    assert write("plain") == plain.stat().st_mode & 0o777
+    if os.name != "nt":
+        assert write("plain") == 0o640
+
+
+def test_the_palette_is_the_published_one_and_its_colours_differ():
+    assert plot.PALETTE["vermillion"] == "#D55E00" and len(set(plot.CYCLE)) == 8
+    assert set(plot.CYCLE) == set(plot.PALETTE.values())
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda ax: plot.heatmap(ax, [1.0, 2.0]), ValueError, r"\(2,\)"),
+        (lambda ax: plot.heatmap(ax, TABLE, rows=["a"]), ValueError, "rows has 1 .* 3"),
+        (lambda ax: plot.heatmap(ax, TABLE, highlight=[3]), IndexError, r"3, outside 0\.\.2"),
+        (lambda ax: plot.bars(ax, ["a"], [1, 2]), ValueError, "values has 2"),
+        (lambda ax: plot.scatter_labels(ax, TABLE, "abc"), ValueError, r"\(V, 2\)"),
+        (lambda ax: plot.lines(ax, [1], {"a": [1, 2]}), ValueError, "a has 2"),
+        (lambda ax: plot.save(ax.figure, "a.gif"), ValueError, r"\.gif.*\.png"),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, error, words):
+    with pytest.raises(error, match=words):
+        call(plot.figure()[1])
