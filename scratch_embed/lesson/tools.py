@@ -1,0 +1,60 @@
+"""What a lesson uses besides its checks: the run's options, a progress bar, its figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from .record import current
+
+
+class _Options:
+    """The options of the run: `options.text` (a path or None) and `options.quick` (a bool)."""
+
+    @property
+    def text(self) -> Path | None:
+        """The file given by --text, to read instead of the standard text."""
+        return current().options.text
+
+    @property
+    def quick(self) -> bool:
+        """Whether --quick asks for smaller experiments."""
+        return current().options.quick
+
+    def __repr__(self) -> str:
+        return repr(current().options)
+
+
+options = _Options()
+
+
+def progress(iterable: Iterable, label: str, total: int | None = None) -> Iterator:
+    """The items one by one, with a progress bar on standard error while that is a terminal."""
+    from tqdm import tqdm  # here, so that lessons without long work do not pay for it
+
+    return iter(tqdm(iterable, desc=label, total=total, disable=None, leave=False))
+
+
+def figures_folder(lesson: Path | None) -> Path:
+    """Where a lesson's figures go: beside the folder `lessons`, else beside the script itself."""
+    folder = Path.cwd() if lesson is None else lesson.parent
+    return (folder.parent if folder.name == "lessons" else folder) / "figures"
+
+
+def save_figure(figure, name: str) -> Path:
+    """Save a matplotlib figure as figures/<name>, record it, and return its path.
+
+    name: a plain file name that ends in .png, .svg or .pdf; ValueError for anything else.
+    """
+    if not re.fullmatch(r"[\w-]+\.(png|svg|pdf)", name):
+        raise ValueError(f"name must be like 'table.png' (.png, .svg or .pdf), got {name!r}")
+    from .. import plot  # here, so that lessons without figures do not load matplotlib
+
+    record = current()
+    path = figures_folder(record.path) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plot.save(figure, path)
+    record.figures.append((path, record.cell))
+    print(f"  figure     {path.parent.name}/{name}")
+    return path

@@ -1,0 +1,29 @@
+"""Arithmetic written out with its numbers: every function prints it and returns its result.
+
+    >>> from scratch_embed.lesson import worked
+    >>> result = worked.dot("h . cat", [0.6, 0.1, 0.3], [0.8, -0.2, 0.4])
+      h . cat = 0.6*0.8 + 0.1*(-0.2) + 0.3*0.4 = 0.48 - 0.02 + 0.12 = 0.58
+
+The first argument is the label of the result. Results are computed by NumPy in float64 from the
+numbers given, never from the rounded text; what is shown has six significant digits. Long sums show
+their first and last terms.
+"""
+
+from .tables import cross_entropy, lookup, matmul, onehot_product, scatter_add, softmax
+from .vectors import (
+    cosine,
+    difference,
+    distance,
+    dot,
+    mean,
+    norm,
+    product,
+    quotient,
+    scale,
+    sum,
+)
+
+__all__ = [
+    "cosine", "cross_entropy", "difference", "distance", "dot", "lookup", "matmul", "mean", "norm",
+    "onehot_product", "product", "quotient", "scale", "scatter_add", "softmax", "sum",
+]  # fmt: skip
