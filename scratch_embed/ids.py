@@ -1,0 +1,141 @@
+"""What an id is: a whole number that names a row of a table, 0 .. V-1.
+
+This is the one place that says so. Everything that takes ids sends them through `check_ids` first,
+because the compiled loops do not look: an id that is out of range would read or overwrite memory
+that belongs to something else, and a negative one would quietly mean a row counted from the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def check_ids(ids, num_rows: int, name: str = "ids") -> np.ndarray:
+    """The ids as a C-contiguous int64 array of the same shape, each one in 0 .. num_rows - 1.
+
+    ids: any shape, 0-d included, and any integer dtype; arrays, Tensors, (nested) lists and
+    single ints. Nothing is copied when they are a C-contiguous int64 array already. An empty
+    list is an int64 array of size 0. `name` is what error messages call the argument.
+
+    >>> check_ids([[2, 0], [1, 2]], num_rows=3)
+    array([[2, 0],
+           [1, 2]])
+
+    Raises TypeError for booleans, floats, text and objects, ValueError for a ragged list, and
+    IndexError for an id outside 0 .. num_rows - 1.
+    """
+    given = _integers(ids, num_rows, name)
+    checked = np.asarray(given, dtype=np.int64, order="C")
+    # Read as unsigned, a negative id is a huge one: a single maximum looks at both ends.
+    if checked.size and np.maximum.reduce(checked.view(np.uint64), axis=None) >= num_rows:
+        raise _range_error(given, num_rows, name)
+    return checked
+
+
+def _integers(ids, num_rows: int, name: str) -> np.ndarray:
+    """ids as an array of integers, or the error that says what they are instead."""
+    if type(ids) is np.ndarray and ids.dtype.kind in "iu":  # by far the most frequent case
+        return ids
+    try:
+        given = np.asarray(ids)
+    except ValueError:
+        raise _ragged_error(ids, name) from None
+    if isinstance(ids, (list, tuple)):
+        if not given.size:
+            return given.astype(np.int64)
+        exact = np.asarray(ids, dtype=object)  # before NumPy turned [True, 2] into [1, 2]
+        kinds = set(map(type, exact.reshape(-1).tolist()))
+        if kinds == {int} and given.dtype.kind not in "iu":  # too large for 64 bits
+            raise _range_error(exact, num_rows, name)
+        if kinds & {bool, np.bool_} or given.dtype.kind not in "iuf":
+            raise _type_error(exact, num_rows, name)
+    if given.dtype.kind not in "iu":
+        raise _type_error(given, num_rows, name)
+    return given
+
+
+def _ragged_error(ids, name: str) -> ValueError:
+    """A nested list that is not a rectangle."""
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in ids]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    where = "" if odd is None else f" ({name}[0] holds {lengths[0]}, {name}[{odd}] {lengths[odd]})"
+    return ValueError(
+        f"{name} is ragged: its rows differ in length{where}. Pad the shorter rows with a "
+        "padding id, or look each row up on its own."
+    )
+
+
+def _range_error(given: np.ndarray, num_rows: int, name: str) -> IndexError:
+    """The first id that names no row."""
+    index = _first((given < 0) | (given >= num_rows))
+    value, at = int(given[index]), _at(name, index)
+    if num_rows == 0:
+        return IndexError(f"{at} = {value}, but the table has no rows, so no id can be looked up.")
+    allowed = f"ids must be in 0..{num_rows - 1} (the table has {num_rows} rows)"
+    if value < 0:
+        return IndexError(
+            f"{at} = {value} is negative: {allowed}. Negative ids would wrap round in NumPy and "
+            "read a row counted from the end; give a padding token a row of its own."
+        )
+    return IndexError(
+        f"{at} = {value} is too large: {allowed}. Give the table more rows, or map the ids that it "
+        "does not know to one that it has."
+    )
+
+
+def _type_error(given: np.ndarray, num_rows: int, name: str) -> TypeError:
+    """The first thing in `given` that is not an integer, and how to get integers from it."""
+    wanted = f"ids must be integers in 0..{num_rows - 1}, because an id names a row"
+    if not given.size:
+        return TypeError(
+            f"{name} is empty, but of dtype {given.dtype}: {wanted}. "
+            "Write np.array([], dtype=np.int64)."
+        )
+    if given.dtype.kind == "f":
+        return _float_error(given, name, wanted)
+    objects = given.astype(object)
+    whole = [isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in objects.flat]
+    index = _first(~np.array(whole).reshape(given.shape))
+    value, at = objects[index], _at(name, index)
+    if isinstance(value, (bool, np.bool_)):
+        return TypeError(
+            f"{at} = {value} is a boolean: {wanted}. "
+            "For the positions where a mask is true write np.flatnonzero(mask)."
+        )
+    return TypeError(
+        f"{at} = {value!r} is of type {type(value).__name__}: {wanted}. "
+        "Turn tokens into ids with a vocabulary first."
+    )
+
+
+def _float_error(given: np.ndarray, name: str, wanted: str) -> TypeError:
+    """The first float that no cast could save, or the first one when all are whole numbers."""
+    finite = np.isfinite(given)
+    broken = ~finite | (np.where(finite, given, 0) % 1 != 0)
+    index = _first(broken)
+    value, at = given[index], _at(name, index)
+    if np.isnan(value):
+        what = "is not a number"
+    elif np.isinf(value):
+        what = "is infinite"
+    elif broken.any():
+        what = "has a fractional part"
+    else:
+        return TypeError(
+            f"{at} = {value} is a whole number stored as {given.dtype}: {wanted}. Floats cannot "
+            "hold every large id: keep ids as integers, or write ids.astype(np.int64)."
+        )
+    return TypeError(
+        f"{at} = {value} {what} (dtype {given.dtype}): {wanted}. "
+        "Something was computed with the ids; keep them apart from the numbers."
+    )
+
+
+def _first(where: np.ndarray) -> tuple[int, ...]:
+    """The index of the first True, or of the first element when there is none."""
+    return tuple(int(i) for i in np.unravel_index(np.argmax(where), where.shape))
+
+
+def _at(name: str, index: tuple[int, ...]) -> str:
+    """'ids[1, 3]', and plain 'ids' for a single id."""
+    return f"{name}[{', '.join(map(str, index))}]" if index else name

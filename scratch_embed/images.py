@@ -1,0 +1,131 @@
+"""Real pictures without a download: what Matplotlib and its fonts bring along.
+
+picture = photograph()                              # (3, 600, 512), a portrait
+letters = glyphs("abc", "STIXGeneral", side=32)     # (3, 32, 32), drawn by a font
+
+Images are (..., H, W) with channels first, 0 is black and 1 is white. Matplotlib and Pillow are
+imported when the first picture is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from scratch_embed.arguments import check_count
+from scratch_embed.ops.patches import unfold_forward
+
+# Fonts that come with every Matplotlib and have the Latin letters at their usual places.
+FONTS = (
+    "DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique",
+    "DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique",
+    "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSerif-BoldItalic",
+    "STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta",
+    "cmr10", "cmb10", "cmti10", "cmss10", "cmtt10", "cmmi10",
+)  # fmt: skip
+NO_SUCH_CHARACTER = "\U0010ffff"  # no font has it, so it looks as every missing one does
+
+
+def photograph() -> np.ndarray:
+    """Commodore Grace M. Hopper before a flag and a plain backdrop, (3, 600, 512) float64 in 0..1.
+
+    The photograph is Matplotlib's sample image, by James S. Davis of the US Navy, 1984, in the
+    public domain. Raises FileNotFoundError where Matplotlib was installed without sample data.
+    """
+    from matplotlib import cbook, image
+
+    path = Path(cbook.get_sample_data("grace_hopper.jpg", asfileobj=False))
+    if not path.exists():
+        raise FileNotFoundError(
+            f"Matplotlib's sample image is not at {path}: some systems package it apart. "
+            "Install Matplotlib with pip, or the system's package of its sample data"
+        )
+    return np.moveaxis(image.imread(path), -1, 0) / 255.0
+
+
+def shrink(images: np.ndarray, factor: int) -> np.ndarray:
+    """The mean of each square of factor x factor pixels       (..., H, W) -> (..., H / f, W / f)
+
+    Raises ValueError when a side is not a multiple of factor.
+
+    >>> shrink(np.array([[0.0, 2.0, 4.0, 4.0], [2.0, 4.0, 4.0, 4.0]]), 2).tolist()
+    [[2.0, 4.0]]
+    """
+    images = np.asarray(images)
+    height, width = images.shape[-2:]
+    squares = unfold_forward(images.reshape(-1, 1, height, width), factor)[0]
+    return squares.mean(axis=-1).reshape(*images.shape[:-2], height // factor, width // factor)
+
+
+def glyphs(
+    characters: Sequence[str],
+    font: str = "DejaVuSans",
+    side: int = 32,
+    size: float | None = None,
+    shift: tuple[float, float] = (0.0, 0.0),
+) -> np.ndarray:
+    """Each character as a picture, (len(characters), side, side) float32: ink is 1, paper is 0.
+
+    font : one of `FONTS`, or another font file in Matplotlib's folder, without its ".ttf".
+    size : of the font in pixels, 0.75 * side when None. Characters stand in the middle, on a
+        base line at 0.75 of the height.
+    shift : pixels to the right and down.
+
+    Raises ValueError for a font that is not there, with the names of those that are, and for a
+    character that it cannot draw, with its position.
+    """
+    from PIL import Image, ImageDraw
+
+    check_count(side, "side")
+    pen = _font(font, 0.75 * side if size is None else size)
+    missing = bytes(pen.getmask(NO_SUCH_CHARACTER))
+    pages = np.zeros((len(characters), side, side), np.float32)
+    for n, character in enumerate(characters):
+        if not character.isspace() and bytes(pen.getmask(character)) == missing:
+            raise ValueError(
+                f"characters[{n}] = {character!r} (U+{ord(character):04X}) is not in the font "
+                f"{font}; DejaVuSans knows the most scripts"
+            )
+        page = Image.new("L", (side, side))
+        at = (side / 2 + shift[0], 0.75 * side + shift[1])
+        ImageDraw.Draw(page).text(at, character, fill=255, font=pen, anchor="ms")
+        pages[n] = np.asarray(page, np.float32) / 255
+    return pages
+
+
+def letter_images(
+    letters: Sequence[str],
+    fonts: Sequence[str],
+    side: int,
+    copies: int,
+    rng: np.random.Generator | int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pictures to classify: images (N, 1, side, side) float32, and labels (N,), indices of letters.
+
+    Every letter in every font, `copies` times, each time in another size (0.6 to 0.85 of the side)
+    and moved by up to a sixteenth of the side. N = len(fonts) * copies * len(letters).
+    """
+    rng = np.random.default_rng(rng)
+    reach = side / 16
+    pages = []
+    for font in fonts:
+        for _ in range(check_count(copies, "copies")):
+            size, shift = side * rng.uniform(0.6, 0.85), tuple(rng.uniform(-reach, reach, 2))
+            pages.append(glyphs(letters, font, side, size, shift))
+    return np.concatenate(pages)[:, None], np.tile(np.arange(len(letters)), len(pages))
+
+
+@lru_cache(maxsize=256)
+def _font(name: str, size: float):
+    from matplotlib import get_data_path
+    from PIL import ImageFont
+
+    folder = Path(get_data_path()) / "fonts" / "ttf"
+    path = folder / f"{name}.ttf"
+    if not path.exists():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.ttf")))
+        raise ValueError(f"font is {name!r}; choose one of {known}")
+    return ImageFont.truetype(str(path), size)

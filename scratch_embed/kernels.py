@@ -1,0 +1,269 @@
+"""The hot operations on tables: gather rows, scatter-add rows, group ids by row, sum the groups.
+
+Each looks at its arguments once, because compiled code does not look, and then runs a loop of
+`loops.py`. Large ones run on several threads; the bits do not depend on how many.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed import loops
+from scratch_embed.ids import check_ids
+from scratch_embed.jit import get_num_threads, num_parts, run, set_num_threads
+
+__all__ = [
+    "Groups",
+    "gather",
+    "get_num_threads",
+    "group_rows",
+    "scatter_add",
+    "set_num_threads",
+    "sum_groups",
+]
+
+# A running float32 sum stops growing once it is large against what it adds: 2**25 additions of
+# 0.1 come to 2,097,152 instead of 3,355,443. A row that is hit more than LONG times in one call is
+# summed in double precision, RUN hits at a time, and rounded once. Finding such rows takes time of
+# its own, up to half that of a small scatter-add, so LONG is not smaller.
+LONG = 1 << 14
+RUN = 1 << 10
+WIDER = {np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
+
+
+class Groups(NamedTuple):
+    """The positions of a batch of ids, gathered by row.
+
+    rows    (U,)      int64, the distinct ids, ascending
+    order   (N,)      int64, all positions of the flat batch: those of rows[0] first, each in
+                      ascending order
+    starts  (U + 1,)  int64, where each group begins in `order`, and N at the end
+
+    >>> group_rows([3, 1, 3], num_rows=4)
+    Groups(rows=array([1, 3]), order=array([1, 0, 2]), starts=array([0, 1, 3]))
+    """
+
+    rows: np.ndarray
+    order: np.ndarray
+    starts: np.ndarray
+
+
+def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
+    """out[n] = table[ids[n]]        (V, D), (...) -> (..., D)
+
+    table: (V, D) of float32, float64, complex64 or complex128. One that is not contiguous is read
+    where it lies, without a copy. ids: any shape and integer dtype. out: where to put the rows, a
+    C-contiguous array of shape ids.shape + (D,) and the dtype of the table; made when missing.
+
+    Raises TypeError or ValueError for a table or `out` of another kind, IndexError for a bad id.
+    """
+    table = _check_table(table)
+    ids = check_ids(ids, table.shape[0])
+    shape = (*ids.shape, table.shape[1])
+    if out is None:
+        out = np.empty(shape, table.dtype)
+    else:
+        _check_out(out, shape, table)
+    rows = np.asarray(out).reshape(ids.size, table.shape[1])
+    parts = num_parts(rows.size)
+    run(loops.gather, parts, rows, table, ids.reshape(-1), parts)
+    return out
+
+
+def scatter_add(table: np.ndarray, ids, values) -> None:
+    """table[ids[n]] += values[n], in place; repeated ids add up, in the order of n.
+
+    table: (V, D), a writable array of float32, float64, complex64 or complex128, contiguous or not.
+    values: ids.shape + (D,), cast as `table += values` would cast it; values that share memory
+    with the table are read before it changes.
+
+    A row of single precision that is hit more than LONG = 16,384 times is summed in double precision
+    and rounded once, so that a row hit millions of times is right to its last place.
+
+    Raises TypeError or ValueError for a table or values of another kind, IndexError for a bad id.
+    """
+    if not isinstance(table, np.ndarray):
+        raise TypeError(
+            f"table must be a NumPy array to be added to in place, got {type(table).__name__}."
+        )
+    table = _check_table(table)
+    if not table.flags.writeable:
+        raise ValueError("table is read-only and cannot be added to; pass table.copy().")
+    ids = check_ids(ids, table.shape[0])
+    values = _check_values(values, (*ids.shape, table.shape[1]), table.dtype)
+    if np.may_share_memory(values, table):
+        values = values.copy()
+    ids = ids.reshape(-1)
+    values = values.reshape(ids.size, table.shape[1])
+    if ids.size > LONG and table.dtype in WIDER:
+        ids = _add_long_rows(table, ids, values)
+    parts = num_parts(values.size)
+    run(loops.scatter_add, parts, table, ids, values, _row_edges(ids, table.shape[0], parts))
+
+
+def group_rows(ids, num_rows: int) -> Groups:
+    """Which positions hold which row: a stable counting sort of the ids, digit by digit.
+
+    The cost is of order N for every 11 bits of num_rows; nothing of order num_rows is allocated.
+    ids: any shape (positions count through the flat batch). Raises IndexError for a bad id, and
+    ValueError when an id and a position together need more than 63 bits.
+    """
+    ids = check_ids(ids, num_rows).reshape(-1)
+    bits, shift = max(num_rows - 1, 1).bit_length(), max(ids.size - 1, 0).bit_length()
+    if bits + shift > 63:
+        raise ValueError(
+            f"num_rows = {num_rows} is too large to group {ids.size} ids: "
+            f"it must be at most 2**{63 - shift}."
+        )
+    digits = -(-bits // 11)
+    pairs = run(loops.group, 1, ids, digits, -(-bits // digits), shift)
+    order = pairs & ((1 << shift) - 1)
+    pairs >>= shift
+    new = np.empty(ids.size + 1, bool)  # does a group start here?
+    new[0] = new[-1] = True
+    np.not_equal(pairs[1:], pairs[:-1], out=new[1:-1])
+    starts = np.flatnonzero(new) if ids.size else np.zeros(1, np.int64)
+    return Groups(pairs[starts[:-1]], order, starts)
+
+
+def sum_groups(values, groups: Groups) -> np.ndarray:
+    """out[u] = sum of values[n] over the positions n of group u        (..., D) -> (U, D)
+
+    The same bits as `scatter_add` into rows of zeros, in memory of order U rather than V.
+    values: floats or complex numbers, with as many rows as there were ids; the answer has their
+    dtype. Raises TypeError or ValueError for other values, and for groups that do not fit them.
+    """
+    rows, order, starts = groups
+    values = np.asarray(values)
+    _check_dtype(values, "values")
+    if not values.ndim:
+        raise ValueError("values is a single number, but must hold a row for each id.")
+    width = values.shape[-1]
+    if values.size != len(order) * width:
+        raise ValueError(
+            f"values has shape {values.shape}, but the groups were made from {len(order)} ids: "
+            f"it must hold {len(order)} rows."
+        )
+    values = np.ascontiguousarray(values).reshape(len(order), width)
+    order, counts = _check_groups(groups)
+    out = np.zeros((len(rows), width), values.dtype)
+    longest = len(order)
+    if longest > LONG and values.dtype in WIDER:
+        longest = LONG
+        long = np.flatnonzero(counts > LONG)
+        out[long] = _sum_long(values, order, starts[long], starts[long + 1])
+    parts = num_parts(values.size)
+    edges = np.array([0, len(rows)])
+    if parts > 1:  # as many positions for each part
+        shares = np.arange(1, parts) * len(order) // parts
+        edges = np.insert(edges, 1, np.searchsorted(starts, shares))
+    run(loops.sum_groups, parts, out, values, order, starts, longest, edges)
+    return out
+
+
+def _sum_long(values, order, firsts, lasts) -> np.ndarray:
+    """In double precision, the sum of values over each order[firsts[i]:lasts[i]]    -> (L, D)
+
+    Cut into runs of RUN positions, which threads share out, and whose sums are then added. The
+    cuts do not depend on the threads.
+    """
+    runs = -(-(lasts - firsts) // RUN)
+    first_run = np.cumsum(runs) - runs
+    sums = np.zeros((runs.sum(), values.shape[1]), WIDER[values.dtype])
+    if not sums.size:
+        return sums[: len(runs)]
+    begins = np.repeat(firsts - RUN * first_run, runs) + RUN * np.arange(len(sums))
+    ends = np.minimum(begins + RUN, np.repeat(lasts, runs))
+    parts = min(num_parts(len(sums) * RUN * values.shape[1]), len(sums))
+    run(loops.sum_runs, parts, sums, values, order, begins, ends, parts)
+    return np.add.reduceat(sums, first_run, axis=0)
+
+
+def _add_long_rows(table, ids, values) -> np.ndarray:
+    """Add to the rows that are hit more than LONG times. Returns the ids with those struck out."""
+    counts = np.zeros(4096, np.int64)
+    run(loops.count_low_bits, 1, counts, ids)
+    if counts.max() <= LONG:  # then no id is that frequent
+        return ids
+    crowded = np.flatnonzero((counts > LONG)[ids & 4095])
+    rows, order, starts = group_rows(ids[crowded], table.shape[0])
+    order = crowded[order]
+    long = np.flatnonzero(np.diff(starts) > LONG)
+    if not long.size:
+        return ids
+    table[rows[long]] += _sum_long(values, order, starts[long], starts[long + 1])
+    ids = ids.copy()
+    for u in long:
+        ids[order[starts[u] : starts[u + 1]]] = table.shape[0]  # a row that no part owns
+    return ids
+
+
+def _row_edges(ids, num_rows: int, parts: int) -> np.ndarray:
+    """Borders that give every part about as many ids, judged by a sample of a thousand or so."""
+    edges = np.array([0, num_rows])
+    if parts > 1:
+        sample = np.sort(ids[:: len(ids) // 1024 + 1])
+        edges = np.insert(edges, 1, sample[np.arange(1, parts) * len(sample) // parts])
+    return edges
+
+
+def _check_table(table) -> np.ndarray:
+    table = np.asarray(table)
+    if table.ndim != 2:
+        raise ValueError(
+            f"table must be 2-D, one row for each id (V, D), but its shape is {table.shape}."
+        )
+    _check_dtype(table, "table")
+    return table
+
+
+def _check_dtype(array: np.ndarray, name: str) -> None:
+    if array.dtype.char not in "fdFD" or not array.dtype.isnative:
+        raise TypeError(
+            f"{name} has dtype {array.dtype.str} ({array.dtype}), but must be float32, float64, "
+            f"complex64 or complex128 in native byte order: pass {name}.astype(np.float32)."
+        )
+
+
+def _check_values(values, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    values = np.asarray(values)
+    if values.shape != shape:
+        raise ValueError(
+            f"values has shape {values.shape}, but must hold a row for each id: ids.shape + (D,) "
+            f"= {shape}. For one row for all ids write np.broadcast_to(row, {shape})."
+        )
+    if not np.can_cast(values.dtype, dtype, "same_kind"):
+        raise TypeError(
+            f"values of dtype {values.dtype} cannot be added to a table of dtype {dtype} without "
+            f"losing what they are; convert one of the two first."
+        )
+    return np.ascontiguousarray(values, dtype)
+
+
+def _check_out(out, shape: tuple[int, ...], table: np.ndarray) -> None:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be a NumPy array, got {type(out).__name__}.")
+    if out.shape != shape or out.dtype != table.dtype:
+        raise ValueError(
+            f"out is {out.dtype} of shape {out.shape}, but the rows are {table.dtype} of shape "
+            f"ids.shape + (D,) = {shape}."
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError("out must be writable and C-contiguous: make it with np.empty.")
+    if np.may_share_memory(out, table):
+        raise ValueError(
+            "out shares memory with the table, which must not change while it is read."
+        )
+
+
+def _check_groups(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    """order and the size of every group, of groups that may have been made by hand."""
+    rows, order, starts = groups
+    order, counts = check_ids(order, len(order), "groups.order"), starts[1:] - starts[:-1]
+    if len(counts) != len(rows) or starts[0] or starts[-1] != len(order) or (counts < 0).any():
+        raise ValueError(
+            f"groups.starts must rise from 0 to {len(order)} in {len(rows)} steps, got {starts}."
+        )
+    return order, counts

@@ -1,0 +1,131 @@
+"""Self-attention, and the smallest Transformer block around it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.arguments import check_count
+from scratch_embed.functional import attention, relu, rotary
+from scratch_embed.layers.layer import Layer, generator
+from scratch_embed.layers.linear import Linear
+from scratch_embed.layers.norm import LayerNorm
+from scratch_embed.tensor import Tensor, no_grad
+
+
+class SelfAttention(Layer):
+    """Each token asks all tokens of its sequence                             (..., T, D) -> (..., T, D)
+
+        q, k, v = x @ query.T, x @ key.T, x @ value.T      cut into heads of D / num_heads columns
+        out = (softmax(q k.T / sqrt(D / num_heads)) v, heads side by side) @ output.T
+
+    Parameters
+    ----------
+    embedding_dim : D, a multiple of num_heads.
+    causal : token t sees tokens 0 .. t only.
+    rotary : turn q and k by their positions; without it, order makes no difference.
+    bias, dtype, rng : as in `Linear`.
+    """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        num_heads: int = 1,
+        causal: bool = False,
+        rotary: bool = False,
+        bias: bool = False,
+        dtype: type = np.float32,
+        rng: np.random.Generator | int | None = None,
+    ):
+        check_count(embedding_dim, "embedding_dim")
+        self.num_heads = check_count(num_heads, "num_heads")
+        if embedding_dim % num_heads:
+            raise ValueError(
+                f"embedding_dim {embedding_dim} cannot be cut into {num_heads} equal heads; make "
+                "it a multiple of num_heads"
+            )
+        self.causal = causal
+        self.rotary = rotary
+        rng = generator(rng)
+        options = dict(bias=bias, dtype=dtype, rng=rng)
+        self.query = Linear(embedding_dim, embedding_dim, **options)
+        self.key = Linear(embedding_dim, embedding_dim, **options)
+        self.value = Linear(embedding_dim, embedding_dim, **options)
+        self.output = Linear(embedding_dim, embedding_dim, **options)
+        self.name_weights()
+
+    def __call__(self, x, real=None) -> Tensor:
+        """x (..., T, D). real: booleans (..., T), False at padding, which then nobody looks at."""
+        answers = attention(*self._heads(x), mask=_over_keys(real), causal=self.causal)
+        return self.output(self._join(answers))
+
+    def weights(self, x, real=None) -> np.ndarray:
+        """Who looks at whom: (..., num_heads, T, T), each row sums to 1. For looking only."""
+        with no_grad():
+            q, k, v = (part.data for part in self._heads(x))
+        _, saved = attention.forward(q, k, v, mask=_over_keys(real), causal=self.causal)
+        return saved.weights
+
+    def _heads(self, x) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v, each (..., num_heads, T, D / num_heads)."""
+        q, k, v = (self._split(layer(x)) for layer in (self.query, self.key, self.value))
+        return (rotary(q), rotary(k), v) if self.rotary else (q, k, v)
+
+    def _split(self, x: Tensor) -> Tensor:
+        heads = x.reshape(*x.shape[:-1], self.num_heads, x.shape[-1] // self.num_heads)
+        return _swap_heads(heads)
+
+    def _join(self, heads: Tensor) -> Tensor:
+        side_by_side = _swap_heads(heads)
+        return side_by_side.reshape(*side_by_side.shape[:-2], -1)
+
+    def __repr__(self) -> str:
+        notes = "".join(f", {name}=True" for name in ("causal", "rotary") if getattr(self, name))
+        return f"SelfAttention({self.query.in_features}, num_heads={self.num_heads}{notes})"
+
+
+class TransformerBlock(Layer):
+    """x = x + attention(norm(x)),  x = x + mlp(norm(x))              (..., T, D) -> (..., T, D)
+
+    Normalised before each part (Xiong et al. 2020), as GPT-2 is; the MLP is two linear layers with
+    a relu between them, `mlp_ratio` times as wide inside.
+
+    The other parameters are those of `SelfAttention`.
+    """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        num_heads: int = 1,
+        mlp_ratio: int = 4,
+        causal: bool = False,
+        rotary: bool = False,
+        dtype: type = np.float32,
+        rng: np.random.Generator | int | None = None,
+    ):
+        rng = generator(rng)
+        width = embedding_dim * check_count(mlp_ratio, "mlp_ratio")
+        self.norm1 = LayerNorm(embedding_dim, dtype=dtype)
+        self.attention = SelfAttention(
+            embedding_dim, num_heads, causal, rotary, dtype=dtype, rng=rng
+        )
+        self.norm2 = LayerNorm(embedding_dim, dtype=dtype)
+        self.up = Linear(embedding_dim, width, dtype=dtype, rng=rng)
+        self.down = Linear(width, embedding_dim, dtype=dtype, rng=rng)
+        self.name_weights()
+
+    def __call__(self, x, real=None) -> Tensor:
+        """x (..., T, D); real as in `SelfAttention`."""
+        x = x + self.attention(self.norm1(x), real)
+        return x + self.down(relu(self.up(self.norm2(x))))
+
+
+def _swap_heads(x: Tensor) -> Tensor:
+    """(..., T, heads, D) <-> (..., heads, T, D)"""
+    axes = list(range(x.ndim))
+    axes[-3], axes[-2] = axes[-2], axes[-3]
+    return x.transpose(axes)
+
+
+def _over_keys(real) -> np.ndarray | None:
+    """(..., T) booleans of the keys, for every head and every query."""
+    return None if real is None else np.asarray(real)[..., None, None, :]

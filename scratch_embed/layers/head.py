@@ -1,0 +1,85 @@
+"""TiedHead: the table of an embedding, used once more to score every token."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from scratch_embed.arguments import check_count
+from scratch_embed.functional import project
+from scratch_embed.layers.embedding import Embedding
+from scratch_embed.layers.layer import Layer, weight
+from scratch_embed.tensor import Tensor
+
+
+class TiedHead(Layer):
+    """logits = h @ weight.T + bias, with the weight of an `Embedding`          (..., D) -> (..., V)
+
+    Weight tying: Press & Wolf 2017, Inan, Khosravi & Socher 2017. `head.weight is
+    embedding.weight`, one Tensor around one array: there is nothing to keep in step, and its
+    gradient is the sum of what both ends send. That sum is dense, because every row is scored,
+    and it reaches the padding row as well.
+
+    bias : a learned number for each token, at first 0.
+
+    Warns when the table's rows are so large that training would begin far above ln V, which is
+    what rows drawn from N(0,1) do; see `first_loss`.
+    """
+
+    def __init__(self, embedding: Embedding, bias: bool = False):
+        self.weight = embedding.weight
+        num_rows, dim = self.weight.shape
+        self.bias = weight(np.zeros(num_rows), self.weight.dtype, "bias") if bias else None
+        std = math.sqrt(float(np.square(self.weight.data, dtype=np.float64).mean()))
+        expected = first_loss(num_rows, dim, std)
+        if num_rows > 1 and expected > 2 * math.log(num_rows):
+            warnings.warn(
+                f"the rows of this table have a root mean square of {std:.3g}: a fresh tied model "
+                f"would begin at a loss of about {expected:.3g}, where even chances cost "
+                f"ln {num_rows} = {math.log(num_rows):.3g}. Draw the table with init=0.02 or "
+                "init='1/sqrt(d)'",
+                stacklevel=2,
+            )
+
+    def __call__(self, h) -> Tensor:
+        return project(h, self.weight) if self.bias is None else project(h, self.weight, self.bias)
+
+    def __repr__(self) -> str:
+        num_rows, dim = self.weight.shape
+        return f"TiedHead({num_rows}, {dim}, bias={self.bias is not None})"
+
+
+def first_loss(
+    num_embeddings: int, embedding_dim: int, std: float, hidden_norm: float | None = None
+) -> float:
+    """The cross-entropy of an untrained head, in nats, foreseen from the scale of its rows.
+
+    With rows from N(0, std^2) the logits h . E_v are normal with s = std |h|. The logarithm of
+    the sum of their V exponentials is about
+
+        ln V + s^2 / 2          while s <= sqrt(2 ln V): all rows have a share
+        s sqrt(2 ln V)          beyond: the largest logit alone decides
+
+    (the free energy of Derrida's random energy model, 1981), and the target's own logit averages
+    0. Beyond, the figure is on the high side, by some 15 %: the largest of V normal numbers lies
+    a little below s sqrt(2 ln V).
+
+    With `hidden_norm` None, h is the looked-up row itself, nothing in between: then its
+    own logit, about std^2 D, joins the sum, and dominates it for rows of N(0,1).
+
+    hidden_norm : |h| when h does not depend on the rows; sqrt(D) after a LayerNorm.
+
+    >>> round(first_loss(50_257, 768, std=1.0))          # GPT-2 small, default rows
+    768
+    >>> round(first_loss(50_257, 768, std=0.02), 2)      # ln 50257
+    10.82
+    """
+    num_embeddings = check_count(num_embeddings, "num_embeddings")
+    log_rows = math.log(num_embeddings)
+    own = std**2 * embedding_dim if hidden_norm is None else -math.inf
+    spread = std * (std * math.sqrt(embedding_dim) if hidden_norm is None else hidden_norm)
+    if spread <= math.sqrt(2 * log_rows):
+        return float(np.logaddexp(log_rows + spread**2 / 2, own))
+    return float(np.logaddexp(spread * math.sqrt(2 * log_rows), own))

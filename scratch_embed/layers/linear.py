@@ -1,0 +1,46 @@
+"""Linear: a matrix product with a learned matrix, and a bias."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.arguments import check_count
+from scratch_embed.functional import project
+from scratch_embed.layers.embedding import initial_std
+from scratch_embed.layers.layer import Layer, generator, weight
+from scratch_embed.tensor import Tensor
+
+
+class Linear(Layer):
+    """out = x @ weight.T + bias                       (..., in_features) -> (..., out_features)
+
+    Parameters
+    ----------
+    in_features, out_features : the weight is (out_features, in_features), as in PyTorch, and so
+        has the shape of a table whose rows are scored against x.
+    bias : add one learned number to each output, at first 0.
+    dtype, rng : as in `Embedding`.
+    init : the std of the weight, named as in `Embedding`; "1/sqrt(d)" is in_features ** -0.5,
+        which hands on numbers of the size that come in.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        dtype: type = np.float32,
+        rng: np.random.Generator | int | None = None,
+        init: str | float = "1/sqrt(d)",
+    ):
+        self.in_features = check_count(in_features, "in_features")
+        self.out_features = check_count(out_features, "out_features")
+        drawn = generator(rng).standard_normal((out_features, in_features))
+        self.weight = weight(drawn * initial_std(init, in_features), dtype, "weight")
+        self.bias = weight(np.zeros(out_features), dtype, "bias") if bias else None
+
+    def __call__(self, x) -> Tensor:
+        return project(x, self.weight) if self.bias is None else project(x, self.weight, self.bias)
+
+    def __repr__(self) -> str:
+        return f"Linear({self.in_features}, {self.out_features}, bias={self.bias is not None})"

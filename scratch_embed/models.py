@@ -1,0 +1,115 @@
+"""The smallest language model that has everything an embedding needs to learn, and its training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed.functional import cross_entropy, tanh
+from scratch_embed.layers.embedding import Embedding
+from scratch_embed.optim import Optimizer
+from scratch_embed.tensor import Tensor
+
+
+class NextToken:
+    """Predict the next token from the present one.
+
+        h = E[id]                                  or tanh(E[id] @ W) with `body=True`
+        logits = h @ U.T                           with U = E, the same tensor, when `tied=True`
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : V and D.
+    tied : use the table E as output projection too. Without a body a tied model can only score
+        tokens by their likeness to the present one, so a tied model usually wants a body.
+    body : put one matrix and a tanh between reading and writing.
+    rng : numpy.random.Generator, or a seed.
+    init : of the tables, as in `Embedding`.
+    sparse : the table's gradient comes as a RowGrad (untied only: the head touches every row).
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        tied: bool = False,
+        body: bool = False,
+        rng: np.random.Generator | int = 0,
+        init: str | float = "1/sqrt(d)",
+        sparse: bool = False,
+        dtype: type = np.float64,
+    ):
+        rng = np.random.default_rng(rng)
+        options = dict(rng=rng, init=init, dtype=dtype)
+        self.embed = Embedding(num_embeddings, embedding_dim, sparse=sparse, **options)
+        self.embed.weight.name = "E"
+        self.head = self.embed.weight
+        if not tied:
+            self.head = Embedding(num_embeddings, embedding_dim, **options).weight
+            self.head.name = "U"
+        self.body = None
+        if body:
+            square = rng.standard_normal((embedding_dim, embedding_dim)) * embedding_dim**-0.5
+            self.body = Tensor(square.astype(dtype), requires_grad=True, name="W")
+
+    def parameters(self) -> list[Tensor]:
+        """Each tensor once, so that a tied table takes one step and not two."""
+        every = [self.embed.weight, self.head, self.body]
+        return list({id(t): t for t in every if t is not None}.values())
+
+    def __call__(self, ids) -> Tensor:
+        """Logits for the token after each id: (...) -> (..., V)."""
+        h = self.embed(ids)
+        if self.body is not None:
+            h = tanh(h @ self.body)
+        return h @ self.head.T
+
+    def loss(self, ids, targets) -> Tensor:
+        """Mean cross-entropy, in nats per token."""
+        return cross_entropy(self(ids), targets)
+
+
+class Training(NamedTuple):
+    """What a run of `train` did."""
+
+    losses: np.ndarray  # (steps,) loss before each step
+    updates: np.ndarray  # (V,) in how many steps each row was looked up
+    start: np.ndarray  # (V, D) the table before the first step
+
+    def moved(self, table: np.ndarray) -> np.ndarray:
+        """How far each row of `table` is from where it started, (V,)."""
+        return np.linalg.norm(table - self.start, axis=1)
+
+
+def train(
+    model: NextToken,
+    tokens: np.ndarray,
+    optimizer: Optimizer,
+    steps: int,
+    batch_size: int,
+    rng: np.random.Generator | int = 0,
+    progress: Callable[[Iterable], Iterable] = iter,
+) -> Training:
+    """Take `steps` steps on random (token, next token) pairs of the 1-D array `tokens`.
+
+    `progress` wraps the loop, as tqdm does. Interrupting it leaves the model after its last
+    whole step.
+    """
+    if len(tokens) < 2:
+        raise ValueError(f"tokens has {len(tokens)} entries; a pair (token, next) needs two")
+    rng = np.random.default_rng(rng)
+    start = model.embed.weight.data.copy()
+    updates = np.zeros(model.embed.num_embeddings, dtype=np.int64)
+    losses = np.empty(steps)
+    for step in progress(range(steps)):
+        at = rng.integers(len(tokens) - 1, size=batch_size)
+        ids, targets = tokens[at], tokens[at + 1]
+        optimizer.zero_grad()
+        loss = model.loss(ids, targets)
+        loss.backward()
+        optimizer.step()
+        losses[step] = loss.item()
+        updates[np.unique(ids)] += 1
+    return Training(losses, updates, start)

@@ -1,0 +1,80 @@
+"""Arithmetic between arrays: sum, difference, product, quotient, power.
+
+Operands broadcast as in NumPy. The backward functions answer with gradients in the shape of
+`dout`; bringing them back to the shape of a broadcast operand is the work of `reduce.unbroadcast`,
+which the tape applies in one place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def add_forward(a, b):
+    """out = a + b"""
+    return a + b, ()
+
+
+def add_backward(dout, saved):
+    """da = dout,   db = dout"""
+    return dout, dout
+
+
+def sub_forward(a, b):
+    """out = a - b"""
+    return a - b, ()
+
+
+def sub_backward(dout, saved):
+    """da = dout,   db = -dout"""
+    return dout, -dout
+
+
+def mul_forward(a, b):
+    """out = a b"""
+    return a * b, (a, b)
+
+
+def mul_backward(dout, saved):
+    """da = dout b,   db = dout a"""
+    a, b = saved
+    return dout * b, dout * a
+
+
+def div_forward(a, b):
+    """out = a / b"""
+    return a / b, (a, b)
+
+
+def div_backward(dout, saved):
+    """da = dout / b,   db = -dout a / b^2"""
+    a, b = saved
+    return dout / b, -dout * a / np.square(b)
+
+
+def neg_forward(a):
+    """out = -a"""
+    return -a, ()
+
+
+def neg_backward(dout, saved):
+    """da = -dout"""
+    return -dout
+
+
+def power_forward(a, exponent: float):
+    """out = a^exponent, for a constant exponent"""
+    if not np.isscalar(exponent):
+        raise TypeError(
+            f"power takes a number as exponent, not {type(exponent).__name__}; "
+            "for a learned exponent write exp(exponent * log(a))"
+        )
+    return a**exponent, (a, exponent)
+
+
+def power_backward(dout, saved):
+    """da = dout exponent a^(exponent - 1)"""
+    a, exponent = saved
+    if exponent == 0:  # a constant, also where a^-1 is infinite
+        return 0 * dout
+    return dout * exponent * a ** (exponent - 1)

@@ -1,0 +1,65 @@
+"""Projection: the dot product of a vector with every row of a table, and its two products backward.
+
+With the table of an `Embedding` as `weight` this is the tied output head: a row is gathered by its
+id on the way in, and scored against the hidden state on the way out. Both ways send a gradient
+into the one array, and the two add. With a weight of its own it is a linear layer.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class ProjectSaved(NamedTuple):
+    h: np.ndarray  # (..., D)
+    weight: np.ndarray  # (V, D)
+    with_bias: bool
+
+
+def project_forward(
+    h: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None, /
+) -> tuple[np.ndarray, ProjectSaved]:
+    """logits[n, v] = h[n] . weight[v] + bias[v]        h @ weight.T    (..., D), (V, D), (V,)
+                                                                        -> (..., V)
+
+    The bias is optional. Raises ValueError for shapes that do not fit.
+
+    >>> weight = np.array([[0.1, 0.9, 0.3], [0.8, -0.2, 0.4]])
+    >>> logits, _ = project_forward(np.array([0.6, 0.1, 0.3]), weight)
+    >>> logits.round(2).tolist()        # 0.06 + 0.09 + 0.09,   0.48 - 0.02 + 0.12
+    [0.24, 0.58]
+    """
+    if weight.ndim != 2 or h.shape[-1:] != weight.shape[1:]:
+        raise ValueError(
+            f"h {h.shape} and weight {weight.shape} do not fit: h is (..., D) and weight is "
+            "(V, D) with the same D"
+        )
+    logits = h @ weight.T
+    if bias is not None:
+        if bias.shape != weight.shape[:1]:
+            raise ValueError(
+                f"bias {bias.shape} does not fit weight {weight.shape}: it holds one number for "
+                f"each row, ({len(weight)},)"
+            )
+        logits = logits + bias
+    return logits, ProjectSaved(h, weight, bias is not None)
+
+
+def project_backward(dout: np.ndarray, saved: ProjectSaved) -> tuple[np.ndarray, ...]:
+    """dh = dout @ weight,   dweight = dout.T @ h,   dbias = sum of dout over the positions
+                                                        (..., V) -> (..., D), (V, D), (V,)
+
+    Every row of the table is scored, so every row is given a gradient, also those that no id of
+    the batch names: a tied table has a dense gradient.
+
+    >>> _, saved = project_forward(np.array([1.0, 2.0]), np.array([[3.0, 4.0], [5.0, 6.0]]))
+    >>> [grad.tolist() for grad in project_backward(np.array([10.0, -1.0]), saved)]
+    [[25.0, 34.0], [[10.0, 20.0], [-1.0, -2.0]]]
+    """
+    num_rows, dim = saved.weight.shape
+    flat = dout.reshape(-1, num_rows)
+    dh = dout @ saved.weight
+    dweight = flat.T @ saved.h.reshape(-1, dim)
+    return (dh, dweight, flat.sum(axis=0)) if saved.with_bias else (dh, dweight)

@@ -1,0 +1,56 @@
+"""Moving numbers without changing them: reshape, transpose, index, concatenate.
+
+The gradient of a move is the move back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def reshape_forward(a, shape):
+    """out = the same numbers in row-major order, in another shape"""
+    return a.reshape(shape), (a.shape,)
+
+
+def reshape_backward(dout, saved):
+    """da = dout in the old shape"""
+    (shape,) = saved
+    return dout.reshape(shape)
+
+
+def transpose_forward(a, axes=None):
+    """out[i_axes[0], i_axes[1], ...] = a[i_0, i_1, ...]; all axes reversed by default"""
+    axes = tuple(range(a.ndim))[::-1] if axes is None else tuple(axes)
+    return a.transpose(axes), ([axis % a.ndim for axis in axes],)
+
+
+def transpose_backward(dout, saved):
+    """da = dout with the axes put back"""
+    (axes,) = saved
+    return dout.transpose(np.argsort(axes))
+
+
+def getitem_forward(a, index):
+    """out = a[index], with NumPy's indexing; for rows of a table by id use `lookup`"""
+    return a[index], (a.shape, index)
+
+
+def getitem_backward(dout, saved):
+    """da[index] += dout, where an entry taken twice collects twice"""
+    shape, index = saved
+    da = np.zeros(shape, dout.dtype)
+    np.add.at(da, index, dout)
+    return da
+
+
+def concatenate_forward(*arrays, axis: int = 0):
+    """out = the arrays one after another along `axis`"""
+    ends = np.cumsum([a.shape[axis] for a in arrays])
+    return np.concatenate(arrays, axis=axis), (ends[:-1], axis)
+
+
+def concatenate_backward(dout, saved):
+    """d of each array = its own stretch of dout"""
+    cuts, axis = saved
+    return tuple(np.split(dout, cuts, axis=axis))

@@ -1,0 +1,174 @@
+"""Backward: gradients arrive in the right order, add up, and never share memory."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from scratch_embed import RowGrad, Tensor, differentiable
+from scratch_embed import functional as F
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def leaf(data, dtype=np.float64) -> Tensor:
+    return Tensor(np.array(data, dtype), requires_grad=True)
+
+
+# ---- accumulation -------------------------------------------------------------------------------
+
+
+def test_used_twice_adds_up():
+    a = leaf([1.0, 2.0, 3.0])
+    (a * a + a).sum().backward()
+    assert a.grad.tolist() == [3, 5, 7]  # 2a + 1
+
+
+def test_diamond():
+    """b = a + a, c = b + b: c = 4a. Passing a gradient on before it is complete gives 2 or 6."""
+    a = leaf(1.0)
+    b = a + a
+    c = b + b
+    c.backward()
+    assert a.grad == 4
+
+
+def test_a_long_way_round_arrives_before_the_gradient_is_passed_on():
+    a = leaf(2.0)
+    b = a * 3
+    short, long = b * 1, b
+    for _ in range(10):
+        long = long * 1
+    (short + long + b).backward()
+    assert a.grad == 9
+
+
+def test_a_table_used_as_input_and_as_head_gets_the_sum_of_both(rng):
+    """logits = E[ids] E^T: the lookup sends R E into the rows of ids, the head R^T E[ids]."""
+    table, ids = rng.standard_normal((5, 3)), [4, 1, 1]
+    cotangent = rng.standard_normal((3, 5))
+    E = leaf(table)
+    (F.lookup(E, ids) @ E.T).backward(cotangent)
+
+    by_lookup = np.zeros((5, 3))
+    for n, v in enumerate(ids):
+        by_lookup[v] += cotangent[n] @ table
+    by_head = cotangent.T @ table[ids]
+    np.testing.assert_allclose(E.grad, by_lookup + by_head, rtol=1e-12)
+    assert np.abs(by_lookup).max() > 0.1 < np.abs(by_head).max()  # neither could have been left out
+
+
+def test_backward_twice_adds_the_same_again():
+    a = leaf([1.0, 2.0])
+    loss = (a**2).sum()
+    loss.backward()
+    once = a.grad.copy()
+    loss.backward()
+    np.testing.assert_array_equal(a.grad, 2 * once)
+    a.grad = None
+    loss.backward()
+    np.testing.assert_array_equal(a.grad, once)
+
+
+def test_a_chain_of_100_000_operations():
+    a = leaf(1.0)
+    out = a
+    for _ in range(100_000):
+        out = out + 1e-5
+    out.backward()
+    assert a.grad == 1
+    assert out.item() == pytest.approx(2)
+    del out
+    gc.collect()  # a chain is also taken down without recursion
+
+
+def test_row_gradients_and_dense_ones_meet(rng):
+    table, R, S = rng.standard_normal((5, 2)), rng.standard_normal((3, 2)), rng.standard_normal(2)
+    ids = [3, 0, 3]
+
+    def gradient(sparse: bool, *uses: str):
+        E = leaf(table)
+        parts = {
+            "lookup": lambda: (F.lookup(E, ids, sparse=sparse) * R).sum(),
+            "again": lambda: (F.lookup(E, [4, 3, 4], sparse=sparse) * R).sum(),
+            "dense": lambda: (E * S).sum(),
+        }
+        total = 0
+        for use in uses:
+            total = parts[use]() + total
+        total.backward()
+        return E.grad
+
+    both = gradient(True, "lookup", "again")
+    assert isinstance(both, RowGrad)
+    assert both.rows.tolist() == [0, 3, 4]
+    for uses in (("lookup", "again"), ("lookup", "dense"), ("dense", "lookup", "again")):
+        sparse, dense = gradient(True, *uses), gradient(False, *uses)
+        np.testing.assert_allclose(np.asarray(sparse), dense, rtol=1e-14)
+
+
+def test_row_gradients_accumulate_over_backwards():
+    E = leaf(np.zeros((4, 2)))
+    F.lookup(E, [1], sparse=True).sum().backward()
+    F.lookup(E, [3, 1], sparse=True).sum().backward()
+    assert isinstance(E.grad, RowGrad)
+    assert E.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+    E.sum().backward()
+    assert E.grad.tolist() == [[1, 1], [3, 3], [1, 1], [2, 2]]
+
+
+def test_row_gradient_of_a_computed_table_flows_on(rng):
+    E, dense = leaf(rng.standard_normal((4, 2))), None
+    for sparse in (False, True):
+        E.grad = None
+        (F.lookup(F.tanh(E), [1, 3, 1], sparse=sparse) ** 2).sum().backward()
+        dense = E.grad if dense is None else dense
+    np.testing.assert_array_equal(E.grad, dense)
+
+
+# ---- gradients never share memory ---------------------------------------------------------------
+
+SHARING = {
+    "add": lambda a, b: a + b,
+    "add a moved one": lambda a, b: a + b.T.T,
+    "add reshaped": lambda a, b: (a.reshape(6) + b.reshape(6)).reshape(2, 3),
+    "one array, returned twice": differentiable(
+        lambda a, b: (2 * a + 2 * b, ()), lambda dout, saved: (2 * dout,) * 2, name="twice"
+    ),
+}
+
+
+@pytest.mark.parametrize("combine", SHARING.values(), ids=SHARING)
+def test_two_leaves_never_share_a_gradient(combine, rng):
+    a, b = leaf(np.ones((2, 3))), leaf(np.ones((2, 3)))
+    seed = rng.standard_normal((2, 3))
+    given = seed.copy()
+    combine(a, b).backward(seed)
+    assert not np.shares_memory(a.grad, b.grad)
+    assert not np.shares_memory(a.grad, seed)
+    before = b.grad.copy()
+    a.grad *= 0  # also: it can be written to
+    np.testing.assert_array_equal(b.grad, before)
+    np.testing.assert_array_equal(seed, given)
+
+
+@pytest.mark.parametrize("pass_on", [lambda a: a, lambda a: a.T.T, lambda a: a + 0])
+def test_a_gradient_never_shares_the_seed(pass_on):
+    a, seed = leaf([1.0, 2.0]), np.array([3.0, 4.0])
+    pass_on(a).backward(seed)
+    a.grad += 1
+    assert seed.tolist() == [3, 4]
+    pass_on(a).backward(seed)
+    assert a.grad.tolist() == [7, 9]
+
+
+def test_the_gradient_of_a_sum_can_be_written_to():
+    a = leaf(np.ones((2, 3)))
+    a.sum().backward()
+    a.grad[0] = 5
+    assert a.grad.tolist() == [[5] * 3, [1] * 3]

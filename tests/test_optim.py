@@ -1,0 +1,184 @@
+"""Optimisers: steps worked out by hand, and what a RowGrad may and may not move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import SGD, Adagrad, Adam, AdamW, Embedding, LazyAdam, RowGrad, Tensor
+from scratch_embed.optim import Optimizer
+
+HALVES = {"lr": 0.1, "betas": (0.5, 0.5)}  # with these m' and v' are (g1 + 2 g2) / 3 at step 2
+
+# Each starts at w = 1 and is given two gradients; w after each, by hand.
+BY_HAND = {
+    "SGD": (SGD, {"lr": 0.1}, (0.5, 1), (0.95, 0.85)),
+    # v = 0.5, then 0.9 * 0.5 + 1 = 1.45
+    "SGD momentum": (SGD, {"lr": 0.1, "momentum": 0.9}, (0.5, 1), (0.95, 0.805)),
+    # g = 0.5 + 0.1 * 1, then 1 + 0.1 * 0.94
+    "SGD decay": (SGD, {"lr": 0.1, "weight_decay": 0.1}, (0.5, 1), (0.94, 0.8306)),
+    # s = 9, then 25: steps 0.1 * 3/3 and 0.1 * 4/5
+    "Adagrad": (Adagrad, {"lr": 0.1}, (3, 4), (0.9, 0.82)),
+    # m' = 5, then 7/3; v' = 25, then (25 + 2) / 3 = 9
+    "Adam": (Adam, HALVES, (5, 1), (0.9, 0.9 - 0.7 / 9)),
+    # g = 4 + 1 * 1 = 5, then 0.1 + 1 * 0.9 = 1: the decay passes through m and v
+    "Adam decay": (Adam, HALVES | {"weight_decay": 1.0}, (4, 0.1), (0.9, 0.9 - 0.7 / 9)),
+    # 0.9 * 1 - 0.1, then 0.9 * 0.8 - 0.7/9: the decay stands beside the step
+    "AdamW": (AdamW, HALVES | {"weight_decay": 1.0}, (5, 1), (0.8, 0.72 - 0.7 / 9)),
+    "LazyAdam": (LazyAdam, HALVES, (5, 1), (0.9, 0.9 - 0.7 / 9)),
+}
+ROW_WISE = {"SGD": {"lr": 0.1}, "Adagrad": {"lr": 0.1}, "LazyAdam": {"lr": 0.01}}
+MAKERS = {"SGD": SGD, "Adagrad": Adagrad, "LazyAdam": LazyAdam, "Adam": Adam, "AdamW": AdamW}
+
+
+def leaf(data, dtype=np.float64) -> Tensor:
+    return Tensor(np.array(data, dtype), requires_grad=True)
+
+
+@pytest.mark.parametrize("case", BY_HAND.values(), ids=BY_HAND)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_two_steps_by_hand(case, dtype):
+    make, options, grads, expected = case
+    w = leaf([[1.0, 1.0]], dtype)
+    table = w.data
+    optimizer = make([w], **options)
+    for grad, value in zip(grads, expected):
+        w.grad = np.full((1, 2), grad, dtype)
+        optimizer.step()
+        np.testing.assert_allclose(w.data, value, rtol=4e-7 if dtype == np.float32 else 1e-8)
+        np.testing.assert_array_equal(w.grad, np.full((1, 2), grad, dtype))  # read, not used up
+    assert w.data is table  # in place
+    assert w.dtype == dtype
+
+
+def batches(steps: int = 6):
+    """Ids of tables of 8 rows, with repeats; row 7 never comes and row 0 comes once, first."""
+    rng = np.random.default_rng(0)
+    for step in range(steps):
+        ids = np.append(rng.integers(1, 7, 4), 0 if step == 0 else 1)
+        yield np.append(ids, ids[:2]), rng.standard_normal((7, 3))
+
+
+def train(name: str, sparse: bool, dtype=np.float64) -> list[np.ndarray]:
+    """The table before the first step and after each."""
+    embed = Embedding(8, 3, sparse=sparse, dtype=dtype, rng=1)
+    optimizer = MAKERS[name](embed.parameters(), **ROW_WISE.get(name, {"lr": 0.01}))
+    tables = [embed.weight.data.copy()]
+    for ids, cotangent in batches():
+        optimizer.zero_grad()
+        embed(ids).backward(cotangent)
+        optimizer.step()
+        tables.append(embed.weight.data.copy())
+    return tables
+
+
+@pytest.mark.parametrize("name", ROW_WISE)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_a_row_gradient_does_not_name_keep_every_bit(name, dtype):
+    tables = train(name, sparse=True, dtype=dtype)
+    for (ids, _), before, after in zip(batches(), tables, tables[1:]):
+        idle = np.setdiff1d(np.arange(8), ids)
+        assert before[idle].tobytes() == after[idle].tobytes()
+        assert (before[ids] != after[ids]).all()
+    assert tables[-1].dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad"])
+def test_following_a_row_gradient_is_the_same_algorithm(name):
+    for dense, sparse in zip(train(name, sparse=False), train(name, sparse=True)):
+        np.testing.assert_allclose(sparse, dense, rtol=1e-15)
+
+
+def test_lazy_adam_is_adam_on_the_rows_of_each_batch():
+    tables = train("LazyAdam", sparse=True)
+    w, m, v = (table.tolist() for table in (tables[0], np.zeros((8, 3)), np.zeros((8, 3))))
+    for t, (ids, cotangent) in enumerate(batches(), start=1):
+        for row in set(ids.tolist()):
+            for d in range(3):
+                g = cotangent[ids == row, d].sum()
+                m[row][d] = 0.9 * m[row][d] + 0.1 * g
+                v[row][d] = 0.999 * v[row][d] + 0.001 * g * g
+                m_hat, v_hat = m[row][d] / (1 - 0.9**t), v[row][d] / (1 - 0.999**t)
+                w[row][d] -= 0.01 * m_hat / (v_hat**0.5 + 1e-8)
+        np.testing.assert_allclose(tables[t], w, rtol=1e-12)
+
+
+def test_adam_moves_a_row_that_was_not_looked_up_and_lazy_adam_does_not():
+    """After one gradient of 1 it coasts: m' = 0.09 / 0.19, v' = 0.000999 / 0.001999."""
+    moved = {}
+    for make in (Adam, LazyAdam):
+        w = leaf(np.zeros((2, 1)))
+        optimizer = make([w], lr=1.0)
+        for row in (0, 1):
+            grad = RowGrad([row], np.ones((1, 1)), (2, 1))
+            w.grad = grad if make is LazyAdam else grad.to_dense()
+            before = w.data[0, 0]
+            optimizer.step()
+        moved[make] = before - w.data[0, 0]
+    assert moved[Adam] == pytest.approx(0.473684 / 0.706930, abs=1e-5)
+    assert moved[LazyAdam] == 0
+
+
+def test_zero_grad_forgets_and_steps_without_gradient_do_nothing():
+    w, idle, frozen = leaf([1.0]), leaf([1.0]), Tensor([1.0])
+    optimizer = Adam([w, idle, frozen], lr=0.1)
+    w.grad, frozen.grad = np.ones(1), np.ones(1)
+    optimizer.step()
+    assert (idle.data, frozen.data) == (1, 1)
+    optimizer.zero_grad()
+    assert w.grad is None
+    before = w.data.copy()
+    optimizer.step()
+    assert w.data == before
+
+
+def test_a_tied_table_takes_one_step():
+    w = leaf([1.0])
+    optimizer = SGD([w, w], lr=0.1)
+    w.grad = np.ones(1)
+    optimizer.step()
+    assert w.data == 0.9
+
+
+def test_learning_rate_may_be_changed_between_steps():
+    w = leaf([1.0])
+    optimizer = SGD(iter([w]), lr=0.1)
+    w.grad = np.ones(1)
+    optimizer.lr = 0.25
+    optimizer.step()
+    assert w.data == 0.75
+
+
+def step_with(make, grad, **options):
+    w = leaf(np.ones((4, 3)))
+    w.grad = grad
+    make([w], lr=0.1, **options).step()
+
+
+ROW = RowGrad([1], np.ones((1, 3)), (4, 3))
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "words"),
+    [
+        (lambda: step_with(SGD, ROW, momentum=0.9), TypeError, "SGD without momentum"),
+        (lambda: step_with(SGD, ROW, weight_decay=0.1), TypeError, "SGD without momentum"),
+        (lambda: step_with(Adam, ROW), TypeError, "Adam moves every row.*LazyAdam"),
+        (lambda: step_with(AdamW, ROW), TypeError, "AdamW moves every row.*LazyAdam"),
+        (lambda: step_with(Optimizer, np.ones((4, 3))), TypeError, "use SGD"),
+        (lambda: step_with(SGD, np.ones(3)), ValueError, r"\(3,\).*\(4, 3\)"),
+        (lambda: step_with(Adam, RowGrad([1], np.ones((1, 3)), (5, 3))), ValueError, r"\(5, 3\)"),
+        (lambda: SGD([], lr=0.1), ValueError, "params is empty"),
+        (lambda: SGD(leaf([1.0]), lr=0.1), TypeError, r"\[tensor\]"),
+        (lambda: SGD([np.ones(3)], lr=0.1), TypeError, r"params\[0\] is a ndarray"),
+        (lambda: SGD([leaf([1.0]), leaf([1.0]) * 2], lr=0.1), ValueError, r"params\[1\].*by mul"),
+        (lambda: SGD([leaf([1.0])], lr=-0.1), ValueError, r"lr is -0\.1"),
+        (lambda: SGD([leaf([1.0])], lr=float("nan")), ValueError, "lr is nan"),
+        (lambda: SGD([leaf([1.0])], lr=0.1, momentum=1.0), ValueError, r"momentum is 1\.0"),
+        (lambda: Adam([leaf([1.0])], weight_decay=-1), ValueError, "weight_decay is -1"),
+        (lambda: Adam([leaf([1.0])], betas=(0.9, 1.0)), ValueError, r"betas\[1\] is 1\.0"),
+    ],
+)
+def test_wrong_use_is_named(use, error, words):
+    with pytest.raises(error, match=words):
+        use()

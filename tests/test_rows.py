@@ -1,0 +1,121 @@
+"""RowGrad: the same gradient as a dense one, holding only the rows that it names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import RowGrad, kernels
+
+SHAPE = (7, 3)
+ROWS = {
+    "unique": [5, 0, 3],
+    "repeated": [5, 0, 5, 5, 0, 6],
+    "all equal": [2, 2, 2],
+    "reversed": [6, 5, 4, 3, 2, 1, 0],
+    "empty": np.empty(0, np.int64),
+    "small integers": np.array([1, 6, 1], np.uint8),
+}
+
+
+@pytest.fixture(params=ROWS, ids=str)
+def rows(request) -> np.ndarray:
+    return np.asarray(ROWS[request.param])
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def dense_scatter(rows, values) -> np.ndarray:
+    dense = np.zeros(SHAPE, values.dtype)
+    kernels.scatter_add(dense, rows, values)
+    return dense
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_merges_sorts_and_equals_the_dense_scatter_bit_for_bit(rows, rng, dtype):
+    values = rng.standard_normal((len(rows), 3)).astype(dtype)
+    grad = RowGrad(rows, values, SHAPE)
+    assert grad.rows.dtype == np.int64
+    assert grad.rows.tolist() == sorted(set(rows.tolist()))
+    assert grad.dtype == dtype
+    assert grad.values.shape == (len(grad.rows), 3)
+    assert grad.to_dense().tobytes() == dense_scatter(rows, values).tobytes()
+    assert grad.nbytes == len(grad.rows) * (8 + 3 * np.dtype(dtype).itemsize)
+
+
+def test_many_repeats_in_single_precision_equal_the_dense_scatter_too(rng):
+    rows = rng.integers(0, 2, 5000)  # each row some 2,500 times
+    values = rng.standard_normal((5000, 3)).astype(np.float32)
+    grad = RowGrad(rows, values, SHAPE)
+    assert grad.to_dense().tobytes() == dense_scatter(rows, values).tobytes()
+
+
+def test_sum_of_two(rows, rng):
+    values, others = rng.standard_normal((len(rows), 3)), rng.standard_normal((2, 3))
+    one, other = RowGrad(rows, values, SHAPE), RowGrad([6, 1], others, SHAPE)
+    both = one + other
+    assert isinstance(both, RowGrad)
+    assert both.rows.tolist() == sorted({*rows.tolist(), 1, 6})
+    np.testing.assert_array_equal(both.to_dense(), one.to_dense() + other.to_dense())
+    np.testing.assert_array_equal(one.to_dense(), dense_scatter(rows, values))  # left as it was
+
+
+def test_sum_with_a_dense_array_is_dense_and_leaves_it_alone(rows, rng):
+    dense = rng.standard_normal(SHAPE)
+    before = dense.copy()
+    grad = RowGrad(rows, rng.standard_normal((len(rows), 3)), SHAPE)
+    for total in (grad + dense, dense + grad):
+        assert isinstance(total, np.ndarray)
+        np.testing.assert_array_equal(total, dense + grad.to_dense())
+    np.testing.assert_array_equal(dense, before)
+    assert (grad.astype(np.float32) + dense).dtype == np.float64
+
+
+def test_numpy_reads_it_and_astype_converts():
+    grad = RowGrad([1], np.array([[1.0, 2.0, 3.0]]), (2, 3))
+    assert np.asarray(grad).tolist() == [[0, 0, 0], [1, 2, 3]]
+    assert np.asarray(grad, dtype=np.float32).dtype == np.float32
+    assert grad.astype(np.float32).values.dtype == np.float32
+    assert grad.astype(np.float64, copy=False) is grad
+
+
+def test_values_are_its_own():
+    values = np.ones((1, 3))
+    grad = RowGrad([1], values, SHAPE)
+    values[:] = 9
+    assert grad.values.tolist() == [[1, 1, 1]]
+
+
+def test_repr_shows_rows_and_cuts_the_middle():
+    grad = RowGrad([4, 1, 4], np.array([[1.0, 1.0], [2.0, 2.0], [10.0, 10.0]]), (50_257, 2))
+    assert repr(grad) == (
+        "RowGrad: 2 of 50,257 rows, 2 columns\n  row 1  [2., 2.]\n  row 4  [11., 11.]"
+    )
+    many = repr(RowGrad(np.arange(100), np.ones((100, 2)), (100, 2))).splitlines()
+    assert [line.split()[1] for line in many[1:5]] == ["0", "1", "2", "3"]
+    assert many[5].strip() == "..."
+    assert [line.split()[1] for line in many[6:]] == ["97", "98", "99"]
+    assert repr(RowGrad([], np.empty((0, 2)), (3, 2))) == "RowGrad: 0 of 3 rows, 2 columns"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: RowGrad([7], np.ones((1, 3)), SHAPE), IndexError, r"rows\[0\] = 7 .*0\.\.6"),
+        (lambda: RowGrad([0, -1], np.ones((2, 3)), SHAPE), IndexError, r"rows\[1\] = -1"),
+        (lambda: RowGrad([0.5], np.ones((1, 3)), SHAPE), TypeError, r"rows\[0\] = 0\.5"),
+        (lambda: RowGrad([0], np.ones((2, 3)), SHAPE), ValueError, r"\(1,\).*\(2, 3\)"),
+        (lambda: RowGrad([0], np.ones((1, 2)), SHAPE), ValueError, r"number of rows, 3"),
+        (lambda: RowGrad([[0]], np.ones((1, 3)), SHAPE), ValueError, r"rows \(1, 1\)"),
+        (lambda: RowGrad([0], np.ones((1, 3)), (7,)), ValueError, r"\(7,\).*two axes"),
+        (lambda: RowGrad([0], np.ones((1, 3)), SHAPE) + np.ones(3), ValueError, r"added to \(3,\)"),
+        (lambda: RowGrad([0], np.ones((1, 3)), SHAPE) + RowGrad([0], np.ones((1, 3)), (8, 3)),
+         ValueError, r"\(7, 3\).*\(8, 3\)"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(make, error, words):
+    with pytest.raises(error, match=words):
+        make()

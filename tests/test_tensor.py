@@ -1,0 +1,221 @@
+"""Tensor: operators, what NumPy sees of it, no_grad, and what wrong use is told."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from scratch_embed import RowGrad, Tensor, differentiable, no_grad
+from scratch_embed import functional as F
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def leaf(data, dtype=np.float64) -> Tensor:
+    return Tensor(np.array(data, dtype), requires_grad=True)
+
+
+# ---- operators ----------------------------------------------------------------------------------
+
+BINARY = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "@": lambda a, b: a @ b,
+}
+OTHERS = {
+    "Tensor": Tensor([[3.0, 4.0], [5.0, 6.0]]),
+    "array": np.array([[3.0, 4.0], [5.0, 6.0]]),
+    "list": [[3.0, 4.0], [5.0, 6.0]],
+    "int": 3,
+    "float": 2.5,
+    "NumPy number": np.float64(2.5),
+}
+
+
+NO_PRODUCT = {("@", kind) for kind in ("int", "float", "NumPy number")}  # nor has NumPy one
+
+
+@pytest.mark.parametrize(
+    ("symbol", "kind"), [(s, k) for s in BINARY for k in OTHERS if (s, k) not in NO_PRODUCT]
+)
+def test_operators_take_arrays_and_numbers_on_both_sides(symbol, kind):
+    operate, other, plain = BINARY[symbol], OTHERS[kind], np.asarray(OTHERS[kind])
+    x = np.array([[1.0, 2.0], [7.0, 8.0]])
+    t = leaf(x)
+    for result, expected in (
+        (operate(t, other), operate(x, plain)),
+        (operate(other, t), operate(plain, x)),
+    ):
+        assert isinstance(result, Tensor)
+        np.testing.assert_array_equal(result.data, expected)
+        result.sum().backward()  # and each remembers enough to go back
+    assert t.grad.shape == (2, 2)
+
+
+def test_the_other_side_of_minus_and_divide_by_hand():
+    a, b = leaf([2.0]), leaf([4.0])
+    (10 - a).backward()
+    (8 / b).backward()
+    assert (a.grad, b.grad) == (-1, -0.5)  # d(8/b)/db = -8/16
+
+
+@pytest.mark.parametrize(
+    "operate",
+    [
+        lambda t: t + 1,
+        lambda t: 2.5 * t,
+        lambda t: 1 / (t - 0.5),
+        lambda t: t**2,
+        lambda t: t.mean(axis=0),
+        lambda t: t.sum() * 3,
+        lambda t: F.softmax(t)[0],
+        lambda t: F.log_sigmoid(F.relu(-t)),
+        lambda t: F.cross_entropy(t, [0, 1]),
+        lambda t: F.lookup(t, [1, 1], scale_grad_by_freq=True),
+        lambda t: F.lookup(t, [1, 1], sparse=True),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtype_is_kept(operate, dtype):
+    t = leaf([[1.0, 2.0], [3.0, 4.0]], dtype)
+    out = operate(t)
+    out.backward(np.ones(out.shape))  # float64, whatever the tensor holds
+    assert out.dtype == dtype
+    assert t.grad.dtype == dtype
+
+
+def test_a_gradient_has_the_dtype_of_its_tensor():
+    t = leaf([1.0, 2.0], np.float32)
+    (t * np.array([3.0, 4.0])).sum().backward()  # float64 by NumPy's rules
+    assert t.grad.dtype == np.float32
+    E = leaf([[1.0], [2.0]], np.float32)
+    (F.lookup(E, [1], sparse=True) * np.array([3.0])).sum().backward()
+    assert E.grad.dtype == np.float32
+
+
+def test_numpy_reads_a_tensor():
+    t = leaf([[1.0, 2.0], [3.0, 4.0]])
+    assert np.asarray(t) is t.data or np.shares_memory(np.asarray(t), t.data)
+    assert not np.shares_memory(np.array(t), t.data)
+    assert np.asarray(t, dtype=np.float32).dtype == np.float32
+    assert (t.shape, t.ndim, t.size, len(t), t.dtype) == ((2, 2), 2, 4, 2, np.float64)
+    assert t[1, 0].item() == 3.0
+    assert t.numpy() is t.data
+    assert [row.data.tolist() for row in t] == [[1, 2], [3, 4]]
+
+
+def test_moves_take_axes_apart_or_together(rng):
+    t = Tensor(rng.standard_normal((2, 3, 4)))
+    for moved in (t.transpose(2, 0, 1), t.transpose((2, 0, 1)), t.transpose([2, 0, 1])):
+        np.testing.assert_array_equal(moved.data, t.data.transpose(2, 0, 1))
+    for moved in (t.reshape(6, 4), t.reshape((6, 4)), t.reshape([6, 4]), t.reshape(-1, 4)):
+        np.testing.assert_array_equal(moved.data, t.data.reshape(6, 4))
+    np.testing.assert_array_equal(t.T.data, t.data.T)
+
+
+def test_repr_tells_name_and_origin():
+    a = Tensor([1.0], requires_grad=True, name="a")
+    assert repr(a) == "Tensor([1.], name='a', requires_grad=True)"
+    assert repr(a * 2) == "Tensor([2.], from=mul)"
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (4, 1), (4, 3), (2, 1, 3)])
+def test_broadcasting_is_undone(shape, rng):
+    """A stretched operand gets the sum over the places that it was stretched to."""
+    small, large = leaf(rng.standard_normal(shape)), leaf(rng.standard_normal((2, 4, 3)))
+    cotangent = rng.standard_normal((2, 4, 3))
+    (small * large).backward(cotangent)
+
+    copies = np.broadcast_to(np.arange(small.size).reshape(shape), (2, 4, 3))
+    parts = (cotangent * large.data).reshape(-1)
+    by_place = np.bincount(copies.reshape(-1), weights=parts, minlength=small.size).reshape(shape)
+    np.testing.assert_allclose(small.grad, by_place, rtol=1e-12)
+    np.testing.assert_allclose(large.grad, cotangent * small.data)
+
+
+# ---- no_grad ------------------------------------------------------------------------------------
+
+
+def test_no_grad_writes_nothing_and_ends():
+    a = leaf([1.0])
+    with no_grad():
+        silent = a * 2
+        with no_grad():
+            pass
+        still_silent = a * 2
+    assert not silent.requires_grad
+    assert still_silent.node is None
+    with pytest.raises(KeyError), no_grad():
+        raise KeyError
+    assert (a * 2).requires_grad
+
+
+def test_no_grad_holds_for_its_own_thread():
+    a, seen = leaf([1.0]), []
+    with no_grad():
+        other = threading.Thread(target=lambda: seen.append((a * 2).requires_grad))
+        other.start()
+        other.join()
+        assert not (a * 2).requires_grad
+    assert seen == [True]
+
+
+# ---- wrong use ----------------------------------------------------------------------------------
+
+
+def pair(backward, forward=lambda a, b: (a * b, (a, b)), **options):
+    return differentiable(forward, backward, name="pair", **options)
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "words"),
+    [
+        (lambda a: (a * 2).backward(), ValueError, r"shape \(2, 3\) needs a gradient"),
+        (lambda a: a.backward(np.ones(3)), ValueError, r"\(3,\) .* \(2, 3\)"),
+        (lambda a: Tensor(a.data).sum().backward(), RuntimeError, "requires no gradient"),
+        (lambda a: pair(lambda d, s: d)(a, a).sum().backward(), ValueError, "1 gradients for 2"),
+        (lambda a: pair(lambda d, s: (d,) * 3)(a, 2).sum().backward(), ValueError, "3 grad.* 2 in"),
+        (lambda a: pair(lambda d, s: d[0])(a, 2).sum().backward(), ValueError,
+         r"pair .*\(3,\) for input 0.*\(2, 3\)"),
+        (lambda a: pair(lambda d, s: RowGrad([0], np.ones((1, 3)), (5, 3)))(a, 2).sum().backward(),
+         ValueError, r"\(5, 3\) for input 0"),
+        (lambda a: F.lookup(a, ids=Tensor([0])), TypeError, "lookup: pass ids by position"),
+        (lambda a: a**a, TypeError, "exponent"),
+        (lambda a: Tensor(a), TypeError, "pass its array"),
+        (lambda a: Tensor([1, 2], requires_grad=True), TypeError, "int64.*floating"),
+        (lambda a: Tensor("abc"), TypeError, "not an array of numbers"),
+        (lambda a: Tensor(None), TypeError, "not an array of numbers"),
+        (lambda a: Tensor([[1.0], [1.0, 2.0]]), ValueError, "inhomogeneous"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_named(use, error, words):
+    with pytest.raises(error, match=words):
+        use(leaf(np.ones((2, 3))))
+
+
+def test_gradients_that_nobody_wants_may_be_left_out():
+    a = leaf([2.0, 3.0])
+    pair(lambda d, s: (d * s[1], None))(a, np.array([5.0, 7.0])).sum().backward()
+    assert a.grad.tolist() == [5, 7]
+    pair(lambda d, s: [d * s[1], d * s[0]])(a, leaf([5.0, 7.0])).sum().backward()  # a list will do
+    assert a.grad.tolist() == [10, 14]
+
+
+def test_differentiable_keeps_both_halves_and_the_docstring():
+    def halve_forward(x, by=2):
+        """out = x / by"""
+        return x / by, (by,)
+
+    halve = differentiable(halve_forward, lambda dout, saved: dout / saved[0])
+    assert (halve.__name__, halve.__doc__) == ("halve", "out = x / by")
+    assert halve.forward is halve_forward
+    x = leaf([3.0])
+    halve(x, by=4).backward()
+    assert x.grad == 0.25
