@@ -79,8 +79,8 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
     values: ids.shape + (D,), cast as `table += values` would cast it; values that share memory
     with the table are read before it changes.
 
-    A row of single precision that is hit more than LONG = 16,384 times is summed in double precision
-    and rounded once, so that a row hit millions of times is right to its last place.
+    A row of single precision that is hit more than LONG = 16,384 times is summed in double
+    precision and rounded once, so that a row hit millions of times is right to its last place.
 
     Raises TypeError or ValueError for a table or values of another kind, IndexError for a bad id.
     """

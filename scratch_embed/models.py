@@ -42,7 +42,7 @@ class NextToken:
         dtype: type = np.float64,
     ):
         rng = np.random.default_rng(rng)
-        options = dict(rng=rng, init=init, dtype=dtype)
+        options = {"rng": rng, "init": init, "dtype": dtype}
         self.embed = Embedding(num_embeddings, embedding_dim, sparse=sparse, **options)
         self.embed.weight.name = "E"
         self.head = self.embed.weight

@@ -298,8 +298,11 @@ def test_a_malformed_file_is_refused_with_its_line(tmp_path, line, text, match):
 
 def test_cut_and_foreign_files_are_refused(tmp_path):
     path = tmp_path / "a.bpe"
-    for content, match in [(b"", "line 1"), (b"\xff", "not UTF-8"),
-                           (b"# scratch_embed BPE 1\n", "line 2: .*the end of the file")]:  # fmt: skip
+    for content, match in [
+        (b"", "line 1"),
+        (b"\xff", "not UTF-8"),
+        (b"# scratch_embed BPE 1\n", "line 2: .*the end of the file"),
+    ]:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=match):
             load(path)

@@ -41,6 +41,16 @@ def test_scatter_add_shows_the_running_sum_of_a_repeated_row(capsys):
     assert "now" in text[2] and "now" not in text[0] + text[1]
 
 
+def test_unfold_shows_the_squares_in_reading_order(capsys):
+    image = np.arange(24.0).reshape(4, 6)
+    out = worked.unfold("p", image, 2)
+    text = lines(capsys)
+    assert len(text) == 6 and text[4] == "  p[4] at row 2, column 2: 14 15 | 20 21"
+    assert out[4].tolist() == [14, 15, 20, 21]
+    with pytest.raises(ValueError, match="patch_size 4 does not divide"):
+        worked.unfold("p", image, 4)
+
+
 def test_every_function_returns_what_numpy_computes(capsys):
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 12))

@@ -115,7 +115,7 @@ class Walk:
             return typed.strip().lower()
 
     def names(self) -> dict:
-        """The prompt's variables: `values` and `gradients` by name; E and dE too, where that is a name.
+        """The prompt's variables: `values` and `gradients` by name; E and dE too, if possible.
 
         What is not known yet says so instead of being 0.
         """

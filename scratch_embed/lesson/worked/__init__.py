@@ -9,7 +9,7 @@ numbers given, never from the rounded text; what is shown has six significant di
 their first and last terms.
 """
 
-from .tables import cross_entropy, lookup, matmul, onehot_product, scatter_add, softmax
+from .tables import cross_entropy, lookup, matmul, onehot_product, scatter_add, softmax, unfold
 from .vectors import (
     cosine,
     difference,
@@ -25,5 +25,5 @@ from .vectors import (
 
 __all__ = [
     "cosine", "cross_entropy", "difference", "distance", "dot", "lookup", "matmul", "mean", "norm",
-    "onehot_product", "product", "quotient", "scale", "scatter_add", "softmax", "sum",
+    "onehot_product", "product", "quotient", "scale", "scatter_add", "softmax", "sum", "unfold",
 ]  # fmt: skip

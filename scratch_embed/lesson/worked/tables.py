@@ -71,6 +71,26 @@ def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
     return out
 
 
+def unfold(label: str, image, patch_size: int) -> np.ndarray:
+    """The patches of a grey image, read as the words of a page.   (H, W) -> (N, P * P)
+
+    A line for each, with the rows of its square. Raises ValueError when P does not divide a side.
+    """
+    image = _matrix("image", image)
+    if image.shape[0] % patch_size or image.shape[1] % patch_size:
+        raise ValueError(f"patch_size {patch_size} does not divide the sides of {image.shape}")
+    patches = []
+    lines = []
+    for top in range(0, image.shape[0], patch_size):
+        for left in range(0, image.shape[1], patch_size):
+            square = image[top : top + patch_size, left : left + patch_size]
+            rows = " | ".join(" ".join(number(x) for x in row) for row in square)
+            lines.append(f"{label}[{len(patches)}] at row {top}, column {left}: {rows}")
+            patches.append(square.ravel())
+    _numbered(lines)
+    return np.array(patches)
+
+
 def onehot_product(label: str, id: int, table) -> np.ndarray:
     """onehot(id) @ table: every row times 0 except one times 1.   (V, D) -> (D,)"""
     table = _matrix("table", table)

@@ -1,0 +1,198 @@
+"""Step through a calculation: every line of its tape forward, then every line backward.
+
+    from scratch_embed.trace import trace
+
+    walk = trace(loss, h=h)          # names for tensors that have none are welcome
+    print(walk)                      # the whole story in text
+    walk.backward[0].parts           # its steps as arrays
+    walk.figure(5)                   # the graph after five steps, as a matplotlib Figure
+
+Nothing in the engine prints or calls back for this: the tape holds all there is to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed.rows import RowGrad
+from scratch_embed.tensor import Tensor, tape
+from scratch_embed.trace.walk import BackwardStep, ForwardStep, Names, walk_backward, walk_forward
+
+__all__ = ["BackwardStep", "Collected", "ForwardStep", "State", "Trace", "trace"]
+
+
+def trace(loss: Tensor, /, grad: np.ndarray | None = None, **names: Tensor) -> Trace:
+    """Walk the tape of `loss` and return every step, forward and backward.
+
+    grad : as in `loss.backward(grad)`: 1 for a scalar, to be given otherwise.
+    names : what to call tensors that carry no name of their own, e.g. trace(loss, h=h).
+
+    `.grad` of the tensors is neither read nor changed, and the gradients found are, bit by bit,
+    those that `loss.backward(grad)` would add. Raises TypeError for what is not a Tensor, and what
+    backward() raises: RuntimeError when nothing requires a gradient, ValueError for a missing or
+    ill-shaped `grad`.
+
+    >>> a = Tensor(1.0, requires_grad=True, name="a")
+    >>> b = a + a
+    >>> walk = trace(b * b, b=b)
+    >>> [step.expression for step in walk.forward]
+    ['add(a, a)', 'mul(b, b)']
+    >>> [(part.parent, float(part.value), float(part.total)) for part in walk.backward[1].parts]
+    [('a', 4.0, 4.0), ('a', 4.0, 8.0)]
+    """
+    for name, tensor in {"loss": loss, **names}.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"trace: {name} is a {type(tensor).__name__}, not a Tensor")
+    start = loss._seed(grad)
+    tensors = tape(loss)
+    book = Names(tensors, names)
+    forward = walk_forward(tensors, book)
+    backward, gradients = walk_backward(tensors, start, book)
+    leaves = {book.of(tensor): book.kept(tensor) for tensor in tensors if tensor.node is None}
+    return Trace(book.of(loss), start, forward, backward, leaves, gradients)
+
+
+class Collected(NamedTuple):
+    """A gradient as far as it has been collected."""
+
+    value: np.ndarray | RowGrad
+    number: int  # parts so far
+    of: int  # parts there will be
+
+    @property
+    def complete(self) -> bool:
+        return self.number == self.of
+
+
+class State(NamedTuple):
+    """What is known after some steps. A name that is absent has not been computed yet."""
+
+    values: dict[str, np.ndarray]
+    gradients: dict[str, Collected]
+
+
+class Trace:
+    """The walk along a tape.
+
+    Attributes
+    ----------
+    loss : name of the tensor it started from
+    forward : list of ForwardStep, in the order they were computed
+    backward : list of BackwardStep, in the order backward takes them
+    gradients : {leaf: its whole gradient}; a leaf that no gradient reaches is not in it
+    leaves : names of the tensors that require a gradient and that nobody computed
+    sources : {name: array} of all that nobody computed: leaves, ids, constants
+
+    A step is counted from 1 to len(trace): first the forward ones, then the backward ones. Step 0
+    is the moment before anything was computed.
+    """
+
+    def __init__(self, loss: str, start: np.ndarray, forward: list[ForwardStep],
+                 backward: list[BackwardStep], leaves: dict, gradients: dict):  # fmt: skip
+        self.loss, self.start = loss, start
+        self.forward, self.backward = forward, backward
+        made = {step.name for step in forward}
+        inputs = {i.name: i.value for step in forward for i in step.inputs if i.name}
+        self.sources = {name: array for name, array in inputs.items() if name not in made} or leaves
+        self.leaves = [name for name in self.sources if name in leaves]  # in order of first use
+        self.gradients = {name: gradients[name] for name in self.leaves if name in gradients}
+
+    @cached_property
+    def forward_of(self) -> dict[str, ForwardStep]:
+        """{name: the step that computed it}."""
+        return {step.name: step for step in self.forward}
+
+    @property
+    def wanted(self) -> list[str]:
+        """Every tensor that is to have a gradient: the computed, last first, then the leaves."""
+        return [*(step.name for step in reversed(self.forward)), *self.leaves]
+
+    def __len__(self) -> int:
+        return len(self.forward) + len(self.backward)
+
+    @property
+    def steps(self) -> list[ForwardStep | BackwardStep]:
+        """Forward, then backward: step k is steps[k - 1]."""
+        return [*self.forward, *self.backward]
+
+    def position(self, step: int | None) -> int:
+        """The step, checked: None is the last. Raises IndexError outside 0..len(trace)."""
+        step = len(self) if step is None else step
+        if not 0 <= step <= len(self):
+            raise IndexError(
+                f"step is {step}; this trace has steps 0 (nothing computed) to {len(self)} "
+                f"({len(self.forward)} forward, then {len(self.backward)} backward)"
+            )
+        return step
+
+    def state(self, step: int | None = None) -> State:
+        """The values and gradients that are known after so many steps, all of them by default."""
+        step = self.position(step)
+        values = dict(self.sources)
+        values.update((s.name, s.out) for s in self.forward[:step])
+        gradients = {}
+        if step > len(self.forward) or not self.forward:
+            gradients[self.loss] = Collected(self.start, 1, 1)
+        for back in self.backward[: max(0, step - len(self.forward))]:
+            for part in back.parts:
+                gradients[part.parent] = Collected(part.total, part.number, part.of)
+        return State(values, gradients)
+
+    @cached_property
+    def touched(self) -> dict[str, np.ndarray]:
+        """{name: flat positions of the rows that its sparsest part names}, to elide tables around.
+
+        A tied table gets a gradient in every row from the projection and in few from the lookup;
+        the few are the ones worth showing.
+        """
+        rows: dict[str, np.ndarray] = {}
+        for part in (part for step in self.backward for part in step.parts):
+            if len(part.value.shape) < 2:
+                continue
+            if isinstance(part.value, RowGrad):
+                found = part.value.rows
+            else:
+                flat = part.value.reshape(-1, part.value.shape[-1])
+                found = np.flatnonzero((flat != 0).any(axis=1))
+            if part.parent not in rows or len(found) < len(rows[part.parent]):
+                rows[part.parent] = found
+        return rows
+
+    def text(self, step: int | None = None, columns: int = 80) -> str:
+        """One step in words and numbers, within `columns`; step 0 is the plan of the walk."""
+        from scratch_embed.trace.text import page
+
+        return page(self, self.position(step), columns)
+
+    def __str__(self) -> str:
+        from scratch_embed.trace.text import story
+
+        return story(self)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.forward)} steps forward, {len(self.backward)} backward"
+        return f"<trace of {self.loss}: {counts}>"
+
+    def figure(self, step: int | None = None):
+        """The graph with its values and gradients after `step`, as a matplotlib Figure.
+
+        Raises IndexError for a step that is not there, ValueError for a graph too large to read.
+        """
+        from scratch_embed.trace.figure import draw
+
+        return draw(self, self.position(step))
+
+    def frames(self) -> Iterator:
+        """A figure for each step from 0 to the last, all of one size, for an animation."""
+        for step in range(len(self) + 1):
+            yield self.figure(step)
+
+    def dot(self, step: int | None = None) -> str:
+        """The graph after `step` in the language of Graphviz."""
+        from scratch_embed.trace.dot import dot
+
+        return dot(self, self.position(step))

@@ -1,0 +1,172 @@
+"""A trace in words: one page a step."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scratch_embed.rows import RowGrad
+from scratch_embed.trace.arrays import GAP, NOT_YET, lines, shape
+from scratch_embed.trace.walk import BackwardStep, ForwardStep, Same, option
+
+if TYPE_CHECKING:
+    from scratch_embed.trace import Trace
+
+MOST_STEPS = 60  # of a story; a chain of ten thousand operations is told by its two ends
+LABEL = 10  # letters before what a line is about
+
+
+def plain(text: str, *styles: str) -> str:
+    """The text without colour. A terminal passes its own `paint` instead."""
+    return text
+
+
+def story(trace: Trace, columns: int = 80) -> str:
+    """Every page one after another, the middle ones left out when there are very many."""
+    steps, half = list(range(len(trace) + 1)), MOST_STEPS // 2
+    if len(steps) > MOST_STEPS:
+        steps = [*steps[:half], None, *steps[-half:]]
+    gap = f"{GAP} {len(trace) + 1 - 2 * half:,} steps left out; .text(step) tells any of them"
+    pages = [gap if step is None else page(trace, step, columns) for step in steps]
+    return "\n\n".join([*pages, ending(trace, columns)])
+
+
+def page(trace: Trace, step: int, columns: int = 80, paint: Callable[..., str] = plain) -> str:
+    """One step: 0 is the plan, then forward, then backward."""
+    if step == 0:
+        return plan(trace, columns, paint)
+    at = trace.steps[step - 1]
+    write = Page(trace, columns, paint)
+    if isinstance(at, ForwardStep):
+        write.forward(at)
+    else:
+        write.backward(at)
+        write.status(step)
+    return "\n".join(write.text)
+
+
+def plan(trace: Trace, columns: int, paint: Callable[..., str]) -> str:
+    """What there is to come: the inputs, and the operations in order."""
+    write = Page(trace, columns, paint)
+    counts = f"{len(trace.forward)} steps forward, {len(trace.backward)} back"
+    write.head(f"the tape of {trace.loss}: {counts}")
+    for name, array in trace.sources.items():
+        wants = "its gradient is wanted" if name in trace.leaves else "no gradient"
+        write.line(f"{name} {shape(array)}", "given", wants)
+    told = trace.forward
+    if len(told) > MOST_STEPS:
+        told = [*told[:10], None, *told[-10:]]
+    for at in told:
+        text = f"{at.name} = {at.expression}   {shape(at.out)}" if at else f"{GAP} {GAP}"
+        write.line(text, f"step {at.number}" if at else "")
+    write.line(f"{NOT_YET}, all of them", "gradients")
+    return "\n".join(write.text)
+
+
+def ending(trace: Trace, columns: int = 80, paint: Callable[..., str] = plain) -> str:
+    """The gradients of the leaves, with the parts that they were added up from."""
+    write = Page(trace, columns, paint)
+    write.head("what backward() adds to .grad")
+    counts = {part.parent: part.of for step in trace.backward for part in step.parts}
+    for name in trace.leaves:
+        if name not in trace.gradients:
+            write.line(f"d{name}: no gradient reaches it, .grad stays as it was")
+            continue
+        parts = f", the sum of {counts[name]} parts" if counts.get(name, 1) > 1 else ""
+        write.array(f"d{name}", trace.gradients[name], name, note=parts)
+    return "\n".join(write.text)
+
+
+class Page:
+    """Lines of text in the making."""
+
+    def __init__(self, trace: Trace, columns: int, paint: Callable[..., str]):
+        self.trace, self.columns, self.paint = trace, columns, paint
+        self.text: list[str] = []
+
+    def forward(self, at: ForwardStep) -> None:
+        self.head(f"forward {at.number} of {len(self.trace.forward)}: {at.name} = {at.expression}")
+        self.formula("formula", at.formula)
+        for given in at.inputs:
+            if given.name:
+                alias = "" if given.name == given.parameter else f", used as {given.parameter}"
+                self.array(given.name, given.value, given.name, "input", alias)
+            elif given.value is not None:
+                self.line(f"{given.parameter} = {option(given.value)}", "input")
+        self.array(at.name, at.out, at.name, "output")
+        for field, value in at.saved.items():
+            self.saved(field, value)
+        if not at.saved:
+            self.line("nothing: backward needs none of the numbers", "saved")
+
+    def backward(self, at: BackwardStep) -> None:
+        made = self.trace.forward_of[at.name]
+        total = len(self.trace.backward)
+        self.head(f"backward {at.number} of {total}: {at.name} = {made.expression}")
+        self.array(f"d{at.name}", at.incoming, at.name, "arriving", ", complete")
+        self.formula("rule", at.rule)
+        for part in at.parts:
+            which = "the only part" if part.of == 1 else f"part {part.number} of {part.of}"
+            self.array(f"d{part.parent}", part.value, part.parent, "gives", f", {which}")
+            if part.number > 1:
+                note = f", sum of {part.number} parts so far"
+                self.array(f"d{part.parent}", part.total, part.parent, "sum", note)
+        if not at.parts:
+            self.line("nothing: none of the inputs gets a gradient", "gives")
+
+    def status(self, step: int) -> None:
+        """Which gradients are complete, which are still collecting, which nobody has begun."""
+        gradients = self.trace.state(step).gradients
+        waiting = [f"d{name} ({g.number} of {g.of} parts)" for name, g in gradients.items()
+                   if not g.complete]  # fmt: skip
+        absent = [f"d{name}" for name in self.trace.wanted if name not in gradients]
+        last = step == len(self.trace)
+        for names, label in ((waiting, "collecting"), (absent, "no gradient" if last else NOT_YET)):
+            if names:
+                shown = names if len(names) <= 8 else [*names[:8], f"{GAP} {len(names) - 8} more"]
+                self.wrapped(f"{label}: {', '.join(shown)}", "", "dim")
+
+    def head(self, title: str) -> None:
+        told = textwrap.wrap(title, max(10, self.columns - 4)) or [title]
+        told = [f"-- {told[0]} ".ljust(self.columns, "-"), *(f"   {line}" for line in told[1:])]
+        self.text += [self.paint(line, "bold") for line in told]
+
+    def line(self, text: str, label: str = "", note: str = "") -> None:
+        note = f"   {note}" if note else ""
+        self.wrapped(text + note, label)
+
+    def wrapped(self, text: str, label: str, *styles: str) -> None:
+        """Text after a label, wrapped where the page ends."""
+        told = textwrap.wrap(text, max(10, self.columns - LABEL - 2), break_on_hyphens=False)
+        for row, piece in enumerate(told or [""]):
+            left = "" if row else label
+            piece = self.paint(piece, *styles) if styles else piece
+            self.text.append(f"{left:<{LABEL}}  {piece}")
+
+    def formula(self, label: str, text: str) -> None:
+        for row, line in enumerate(text.splitlines()):
+            self.wrapped(line, "" if row else label, "cyan")
+
+    def array(self, title: str, array, name: str, label: str = "", note: str = "") -> None:
+        """A title with the shape, and the numbers below; a single number stays beside its title."""
+        room = self.columns - LABEL - 4
+        told = lines(array, self.trace.touched.get(name), room)
+        sparse = ", sparse" if isinstance(array, RowGrad) else ""
+        if len(array.shape) == 0:
+            self.wrapped(f"{title} = {told[0]}{note}", label)
+            return
+        self.wrapped(f"{title} {shape(array)}{sparse}{note}", label)
+        self.text += [f"{'':<{LABEL}}    {line}" for line in told]
+
+    def saved(self, field: str, value: Any) -> None:
+        """A field of what forward kept; an array that has been shown is named, not shown again."""
+        if isinstance(value, Same):
+            alias = "" if field == value.name else f"{field} is "
+            self.line(f"{alias}{value.name} itself, no copy", "saved")
+        elif isinstance(value, np.ndarray):
+            self.array(field, value, "", "saved")
+        else:
+            self.line(f"{field} = {option(value)}", "saved")
