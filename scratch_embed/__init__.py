@@ -26,8 +26,8 @@ _HOMES = {
     "LazyAdam": "optim",
 }
 _MODULES = (
-    "functional", "geometry", "gradcheck", "images", "kernels", "layers", "models", "optim", "plot",
-    "sizes", "trace",
+    "functional", "geometry", "gradcheck", "hashing", "images", "kernels", "layers", "models",
+    "optim", "plot", "positions", "sizes", "trace",
 )  # fmt: skip
 
 __all__ = list(_HOMES)

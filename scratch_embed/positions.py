@@ -87,5 +87,6 @@ def interpolation(old_len: int, new_len: int, dtype: type = np.float64) -> np.nd
 
 
 def check_layout(layout: str) -> None:
+    """ValueError unless `layout` is one of LAYOUTS."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}; it must be 'interleaved' or 'concatenated'")

@@ -6,14 +6,14 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.functional import attention, relu, rotary
-from scratch_embed.layers.layer import Layer, generator
+from scratch_embed.layers.layer import Layer
 from scratch_embed.layers.linear import Linear
 from scratch_embed.layers.norm import LayerNorm
 from scratch_embed.tensor import Tensor, no_grad
 
 
 class SelfAttention(Layer):
-    """Each token asks all tokens of its sequence                             (..., T, D) -> (..., T, D)
+    """Each token asks all tokens of its sequence                     (..., T, D) -> (..., T, D)
 
         q, k, v = x @ query.T, x @ key.T, x @ value.T      cut into heads of D / num_heads columns
         out = (softmax(q k.T / sqrt(D / num_heads)) v, heads side by side) @ output.T
@@ -45,8 +45,8 @@ class SelfAttention(Layer):
             )
         self.causal = causal
         self.rotary = rotary
-        rng = generator(rng)
-        options = dict(bias=bias, dtype=dtype, rng=rng)
+        rng = np.random.default_rng(rng)
+        options = {"bias": bias, "dtype": dtype, "rng": rng}
         self.query = Linear(embedding_dim, embedding_dim, **options)
         self.key = Linear(embedding_dim, embedding_dim, **options)
         self.value = Linear(embedding_dim, embedding_dim, **options)
@@ -102,7 +102,7 @@ class TransformerBlock(Layer):
         dtype: type = np.float32,
         rng: np.random.Generator | int | None = None,
     ):
-        rng = generator(rng)
+        rng = np.random.default_rng(rng)
         width = embedding_dim * check_count(mlp_ratio, "mlp_ratio")
         self.norm1 = LayerNorm(embedding_dim, dtype=dtype)
         self.attention = SelfAttention(

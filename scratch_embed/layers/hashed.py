@@ -49,9 +49,7 @@ class HashEmbedding(Layer):
         self.signed = signed
         self.seed = seed
         self.sparse = sparse
-        self.weight = Embedding(
-            num_buckets, embedding_dim, dtype=dtype, rng=rng, init=init
-        ).weight
+        self.weight = Embedding(num_buckets, embedding_dim, dtype=dtype, rng=rng, init=init).weight
 
     def __call__(self, tokens) -> Tensor:
         """Tokens are str, bytes or whole numbers of up to 64 bits, in any shape."""

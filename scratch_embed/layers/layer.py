@@ -62,8 +62,3 @@ def weight(array: np.ndarray, dtype: type, name: str) -> Tensor:
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise TypeError(f"dtype is {np.dtype(dtype)}; weights are float32 or float64")
     return Tensor(np.asarray(array, dtype), requires_grad=True, name=name)
-
-
-def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """The Generator given, one for the seed given, or numpy.random.default_rng(0) for None."""
-    return np.random.default_rng(rng)

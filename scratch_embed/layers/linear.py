@@ -7,7 +7,7 @@ import numpy as np
 from scratch_embed.arguments import check_count
 from scratch_embed.functional import project
 from scratch_embed.layers.embedding import initial_std
-from scratch_embed.layers.layer import Layer, generator, weight
+from scratch_embed.layers.layer import Layer, weight
 from scratch_embed.tensor import Tensor
 
 
@@ -35,7 +35,7 @@ class Linear(Layer):
     ):
         self.in_features = check_count(in_features, "in_features")
         self.out_features = check_count(out_features, "out_features")
-        drawn = generator(rng).standard_normal((out_features, in_features))
+        drawn = np.random.default_rng(rng).standard_normal((out_features, in_features))
         self.weight = weight(drawn * initial_std(init, in_features), dtype, "weight")
         self.bias = weight(np.zeros(out_features), dtype, "bias") if bias else None
 

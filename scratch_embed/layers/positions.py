@@ -14,7 +14,11 @@ from scratch_embed.positions import interpolation, sinusoidal
 from scratch_embed.tensor import Tensor
 
 PAST_END = ("error", "interpolate", "clamp")
-SCALES = {"none": lambda dim: 1.0, "sqrt(d)": math.sqrt, "sqrt(d/2)": lambda dim: math.sqrt(dim / 2)}
+SCALES = {
+    "none": lambda dim: 1.0,
+    "sqrt(d)": math.sqrt,
+    "sqrt(d/2)": lambda dim: math.sqrt(dim / 2),
+}
 
 
 class PositionEmbedding(Layer):
@@ -61,7 +65,7 @@ class PositionEmbedding(Layer):
 
 
 class ScaledEmbedding(Layer):
-    """Token rows times a constant, with sinusoidal positions added: the input of Vaswani et al. 2017.
+    """Token rows times a constant, sinusoidal positions added: the input of Vaswani et al. 2017.
 
         out = scale E[ids] + PE                               (..., T) -> (..., T, D)
 

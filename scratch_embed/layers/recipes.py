@@ -7,7 +7,7 @@ import numpy as np
 from scratch_embed.functional import concatenate
 from scratch_embed.layers.dropout import Dropout
 from scratch_embed.layers.embedding import Embedding
-from scratch_embed.layers.layer import Layer, generator
+from scratch_embed.layers.layer import Layer
 from scratch_embed.layers.norm import LayerNorm
 from scratch_embed.layers.patches import PatchEmbed
 from scratch_embed.layers.positions import PositionEmbedding, sequence_length
@@ -44,8 +44,8 @@ class BERTInput(Layer):
         rng: np.random.Generator | int | None = None,
         init: str | float = 0.02,
     ):
-        rng = generator(rng)
-        options = dict(dtype=dtype, rng=rng, init=init)
+        rng = np.random.default_rng(rng)
+        options = {"dtype": dtype, "rng": rng, "init": init}
         self.token = Embedding(num_embeddings, embedding_dim, padding_idx, **options)
         self.position = PositionEmbedding(max_len, embedding_dim, past_end, **options)
         self.segment = Embedding(num_segments, embedding_dim, **options)
@@ -94,7 +94,7 @@ class GPTInput(Layer):
         init: str | float = 0.02,
         position_init: str | float = 0.01,
     ):
-        rng = generator(rng)
+        rng = np.random.default_rng(rng)
         self.token = Embedding(num_embeddings, embedding_dim, dtype=dtype, rng=rng, init=init)
         self.position = PositionEmbedding(
             max_len, embedding_dim, past_end, dtype, rng, position_init
@@ -130,7 +130,7 @@ class ViTInput(Layer):
         rng: np.random.Generator | int | None = None,
         init: str | float = 0.02,
     ):
-        rng = generator(rng)
+        rng = np.random.default_rng(rng)
         self.patches = PatchEmbed(
             image_size, patch_size, in_channels, embedding_dim, dtype=dtype, rng=rng
         )

@@ -27,15 +27,15 @@ def attention_forward(
     causal: bool = False,
     scale: float | None = None,
 ) -> tuple[np.ndarray, AttentionSaved]:
-    """out = weights @ v,   weights = softmax(scale q @ k.T)    (..., T, D), (..., S, D), (..., S, E)
-                                                                -> (..., T, E)
+    """out = weights @ v,   weights = softmax(scale q @ k.T)
+                                        (..., T, D), (..., S, D), (..., S, E) -> (..., T, E)
 
     Leading axes broadcast, as in a matrix product. T queries look at S keys.
 
     mask : booleans that broadcast to (..., T, S), True where a query may look. For keys that are
         padding, (B, S) with True at real tokens, write `real[:, None, :]`.
     causal : query t looks at keys 0 .. t only.
-    scale : 1 / sqrt(D) when None, which keeps scores of unit vectors' entries near unit variance.
+    scale : 1 / sqrt(D) when None: for entries of unit variance, scores of unit variance.
 
     The weights are in `saved.weights`. A query that may look nowhere has weights 0 and answers 0.
 

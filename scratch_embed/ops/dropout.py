@@ -41,6 +41,7 @@ def dropout_backward(dout: np.ndarray, saved: DropoutSaved) -> np.ndarray:
 
 
 def check_probability(p: float) -> None:
+    """ValueError unless p is a number in 0..1."""
     if isinstance(p, bool) or not 0 <= p <= 1:
         raise ValueError(f"p is {p!r}; the chance to drop a number lies in 0..1")
 

@@ -21,8 +21,8 @@ class NormSaved(NamedTuple):
 def layer_norm_forward(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, eps: float = 1e-5
 ) -> tuple[np.ndarray, NormSaved]:
-    """out = gamma x_hat + beta,   x_hat = (x - mean) / sqrt(var + eps)    (..., D), (D,), (D,)
-                                                                           -> (..., D)
+    """out = gamma x_hat + beta,   x_hat = (x - mean) / sqrt(var + eps)
+                                                       (..., D), (D,), (D,) -> (..., D)
 
     Mean and variance are those of the D numbers of each vector, the variance divided by D.
 
@@ -60,7 +60,7 @@ def layer_norm_backward(
 def rms_norm_forward(
     x: np.ndarray, gamma: np.ndarray, eps: float = 1e-5
 ) -> tuple[np.ndarray, NormSaved]:
-    """out = gamma x_hat,   x_hat = x / sqrt(mean(x^2) + eps)              (..., D), (D,) -> (..., D)
+    """out = gamma x_hat,   x_hat = x / sqrt(mean(x^2) + eps)           (..., D), (D,) -> (..., D)
 
     >>> out, _ = rms_norm_forward(np.array([3.0, -4.0]), np.ones(2))
     >>> out.round(4).tolist()            # mean of 9 and 16 is 12.5, its root 3.5355

@@ -21,8 +21,8 @@ class ProjectSaved(NamedTuple):
 def project_forward(
     h: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None, /
 ) -> tuple[np.ndarray, ProjectSaved]:
-    """logits[n, v] = h[n] . weight[v] + bias[v]        h @ weight.T    (..., D), (V, D), (V,)
-                                                                        -> (..., V)
+    """logits[n, v] = h[n] . weight[v] + bias[v]        h @ weight.T + bias
+                                                        (..., D), (V, D), (V,) -> (..., V)
 
     The bias is optional. Raises ValueError for shapes that do not fit.
 

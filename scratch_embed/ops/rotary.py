@@ -23,8 +23,8 @@ class RotarySaved(NamedTuple):
 def rotary_forward(
     x: np.ndarray, positions=None, base: float = 10000.0, layout: str = "interleaved"
 ) -> tuple[np.ndarray, RotarySaved]:
-    """(a, b) -> (a cos - b sin, a sin + b cos) for each pair of columns        (..., T, D)
-                                                                                -> (..., T, D)
+    """(a, b) -> (a cos - b sin, a sin + b cos) for each pair of columns
+                                                                (..., T, D) -> (..., T, D)
 
     The angle of pair i at position p is p / base^(2i / D). Positions are 0 .. T-1 when None, or
     any numbers that broadcast to (..., T). layout: "interleaved" pairs columns 2i and 2i + 1, as

@@ -50,12 +50,10 @@ def sgns_forward(
     return loss, SgnsSaved(center, context, negatives, positive, negative)
 
 
-def sgns_backward(
-    dout: np.ndarray, saved: SgnsSaved
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With the errors e = s(c . o) - 1 and f_k = s(c . u_k), what was said less what was true:
+def sgns_backward(dout: np.ndarray, saved: SgnsSaved) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """dcenter = e o + sum_k f_k u_k,   dcontext = e c,   dnegatives_k = f_k c
 
-        dcenter = e o + sum_k f_k u_k,   dcontext = e c,   dnegatives_k = f_k c
+    with the errors e = s(c . o) - 1 and f_k = s(c . u_k): what was said less what was true.
     """
     center, context, negatives, positive, negative = saved
     e = dout * (sigmoid_forward(positive)[0] - 1)
@@ -65,7 +63,10 @@ def sgns_backward(
 
 
 def cbow_forward(
-    contexts: np.ndarray, center: np.ndarray, negatives: np.ndarray, present: np.ndarray | None = None
+    contexts: np.ndarray,
+    center: np.ndarray,
+    negatives: np.ndarray,
+    present: np.ndarray | None = None,
 ) -> tuple[np.ndarray, CbowSaved]:
     """loss as in sgns, of the mean h = mean over l of contexts[n, l] against center[n]
                                                           (N, L, D), (N, D), (N, K, D) -> ()
@@ -94,9 +95,7 @@ def cbow_forward(
     return loss, CbowSaved(saved, share)
 
 
-def cbow_backward(
-    dout: np.ndarray, saved: CbowSaved
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cbow_backward(dout: np.ndarray, saved: CbowSaved) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """dcontexts[n, l] = dh[n] / (words present), 0 where there is none; the rest as in sgns
 
     Each word of the window is sent the same gradient: the mean does not know who said what.

@@ -151,7 +151,9 @@ def _parse(line: str, dim: int, dtype: type, where: str) -> tuple[str, np.ndarra
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise ValueError(f"{where}: number {position} of {word!r} is {field!r}, no finite number")
+            raise ValueError(
+                f"{where}: number {position} of {word!r} is {field!r}, no finite number"
+            )
     return word, np.array(fields, dtype=np.float64).astype(dtype)
 
 

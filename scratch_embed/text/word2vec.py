@@ -86,6 +86,7 @@ def windows(ids: np.ndarray, window: int, rng: np.random.Generator | None = None
     [[0, 8], [7, 9], [8, 0]]
     """
     check_count(window, "window")
+    ids = np.asarray(ids)
     shifts = np.concatenate([np.arange(-window, 0), np.arange(1, window + 1)])
     width = np.full(len(ids), window) if rng is None else rng.integers(1, window + 1, len(ids))
     places = np.arange(len(ids))[:, None] + shifts
@@ -143,7 +144,7 @@ def train(
     batch_size : examples that step together. A row is moved by the sum of what they ask, so a
         small vocabulary wants a small batch.
     subsample_at : threshold of `subsample`; None keeps every word.
-    progress : wraps the epochs, as tqdm does.
+    progress : wraps the batches of each epoch, as tqdm does.
 
     The vectors start in U(-1/2D, 1/2D), the outputs at 0, as in word2vec.c. Everything random
     comes from `rng`, in one order, so a seed gives one result.
@@ -161,11 +162,11 @@ def train(
     outputs = np.zeros(shape, dtype)
     step = _skip_gram_step if model == "skip-gram" else _cbow_step
     losses = []
-    for epoch in progress(range(epochs)):
+    for epoch in range(epochs):
         text = ids if subsample_at is None else subsample(ids, counts, subsample_at, rng)
         examples = pairs(text, window, rng) if model == "skip-gram" else windows(text, window, rng)
         order = rng.permutation(len(examples[0]))
-        for start in range(0, len(order), batch_size):
+        for start in progress(range(0, len(order), batch_size)):
             batch = [array[order[start : start + batch_size]] for array in examples]
             done = (epoch + start / len(order)) / epochs
             rate = dtype(lr * max(1 - done, 1e-4))

@@ -1,0 +1,167 @@
+"""Layers made of layers: their sizes, their names, what they compute, what they refuse."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from scratch_embed import SGD, Embedding, layers
+from scratch_embed import functional as F
+from scratch_embed.layers.head import first_loss
+from scratch_embed.layers.layer import Layer
+
+F64 = {"dtype": np.float64, "rng": 0}
+
+
+def test_sizes_of_published_models():
+    bert = layers.BERTInput(30_522, 768)
+    tables = (bert.token, bert.position, bert.segment)
+    assert sum(table.weight.size for table in tables) == 23_835_648
+    assert bert.num_parameters() == 23_837_184  # and LayerNorm's 2 * 768
+    assert layers.ViTInput().position.weight.shape == (197, 768)
+    assert layers.GPTInput(50_257, 8).position.weight.shape == (1024, 8)
+
+
+def test_bert_adds_three_rows_then_normalises():
+    layer = layers.BERTInput(6, 4, max_len=3, eps=0.0, **F64).eval()
+    ids, segments = np.array([[4, 1, 4], [2, 2, 0]]), np.array([[0, 0, 1], [1, 1, 1]])
+    t, p, s = (part.weight.data for part in (layer.token, layer.position, layer.segment))
+    added = t[ids] + p[[0, 1, 2]] + s[segments]
+    np.testing.assert_allclose(layer.sum(ids, segments).data, added)
+    np.testing.assert_allclose(layer.sum(ids).data, t[ids] + p + s[0])
+    by_hand = (added - added.mean(-1, keepdims=True)) / added.std(-1, keepdims=True)
+    np.testing.assert_allclose(layer(ids, segments).data, by_hand)
+    layer.sum(ids, segments).backward(np.ones((2, 3, 4)))
+    assert layer.position.weight.grad[:, 0].tolist() == [2, 2, 2]  # shared by the batch
+    assert layer.segment.weight.grad[:, 0].tolist() == [2, 4]
+
+
+def test_gpt_adds_two_rows():
+    layer = layers.GPTInput(6, 4, max_len=5, **F64).eval()
+    expected = layer.token.weight.data[[4, 1]] + layer.position.weight.data[:2]
+    np.testing.assert_allclose(layer([4, 1]).data, expected)
+
+
+def test_vit_puts_cls_first():
+    layer = layers.ViTInput(4, 2, 3, 5, **F64).eval()
+    images = np.random.default_rng(0).standard_normal((2, 3, 4, 4))
+    out, position = layer(images).data, layer.position.weight.data
+    assert out.shape == (2, 5, 5)
+    np.testing.assert_allclose(out[:, 0], [position[0]] * 2)  # CLS starts at zero
+    np.testing.assert_allclose(out[:, 1:], layer.patches(images).data + position[1:])
+    assert np.array_equal(layer(images[1]).data, out[1])
+    layer(images).backward(np.ones(out.shape))
+    assert layer.cls.weight.grad.tolist() == [[2] * 5]
+
+
+def test_a_tied_head_is_the_same_tensor():
+    table = Embedding(6, 4, init=0.02, **F64)
+    head = layers.TiedHead(table, bias=True)
+    assert head.weight is table.weight and np.shares_memory(head.weight.data, table.weight.data)
+    h = np.ones(4)
+    before = head(h).data.copy()
+    F.cross_entropy(head(table([1, 2])), [2, 3]).backward()
+    SGD([*table.parameters(), *head.parameters()], lr=1.0).step()
+    assert np.array_equal(head(h).data, table.weight.data @ h + head.bias.data)
+    assert np.abs(head(h).data - before).min() > 0  # every row is scored, so every row moved
+
+
+def measured_first_loss(std: float, dim: int, rows: int = 2000) -> float:
+    rng = np.random.default_rng(0)
+    table = Embedding(rows, dim, init=std, **F64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        head = layers.TiedHead(table)
+    ids = rng.integers(0, rows, 200)
+    return F.cross_entropy(head(table(ids)), (ids + rng.integers(1, rows, 200)) % rows).item()
+
+
+@pytest.mark.parametrize("std", [1.0, 0.5, 64**-0.5, 0.02])
+def test_the_first_loss_is_foreseen(std):
+    assert first_loss(2000, 64, std) == pytest.approx(measured_first_loss(std, 64), rel=0.04)
+
+
+def test_a_head_on_rows_of_unit_variance_warns():
+    with pytest.warns(UserWarning, match="loss of about 63.5.*ln 2000 = 7.6.*init=0.02"):
+        layers.TiedHead(Embedding(2000, 64, rng=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for init in ("1/sqrt(d)", 0.02, 0.0):
+            layers.TiedHead(Embedding(2000, 64, init=init, rng=0))
+
+
+def test_weights_are_named_by_their_paths_and_counted_once():
+    block = layers.TransformerBlock(4, rng=0)
+    names = [tensor.name for tensor in block.parameters()]
+    assert names[:4] == ["norm1.gamma", "norm1.beta", "attention.query.weight",
+                         "attention.key.weight"]  # fmt: skip
+    assert len(set(names)) == len(names)
+
+    class Tied(Layer):
+        def __init__(self):
+            self.input = layers.GPTInput(6, 4, max_len=3, rng=0)
+            self.head = layers.TiedHead(self.input.token)
+            self.name_weights()
+
+    model = Tied()
+    assert [t.name for t in model.parameters()] == ["input.token.weight", "input.position.weight"]
+    assert [path for path, _ in model.named_parameters()][-1] == "head.weight"
+    assert model.num_parameters() == 6 * 4 + 3 * 4
+
+
+MAKERS = {
+    "Linear": lambda **o: layers.Linear(3, 4, **o),
+    "EmbeddingBag": lambda **o: layers.EmbeddingBag(6, 4, **o),
+    "HashEmbedding": lambda **o: layers.HashEmbedding(6, 4, **o),
+    "PositionEmbedding": lambda **o: layers.PositionEmbedding(6, 4, **o),
+    "ScaledEmbedding": lambda **o: layers.ScaledEmbedding(6, 4, **o),
+    "PatchEmbed": lambda **o: layers.PatchEmbed(4, 2, 1, 3, **o),
+    "BERTInput": lambda **o: layers.BERTInput(6, 4, **o),
+    "GPTInput": lambda **o: layers.GPTInput(6, 4, **o),
+    "ViTInput": lambda **o: layers.ViTInput(4, 2, 1, 3, **o),
+    "SelfAttention": lambda **o: layers.SelfAttention(4, **o),
+    "TransformerBlock": lambda **o: layers.TransformerBlock(4, **o),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_dtype_and_rng_reach_every_weight(name):
+    def weights(**options):
+        return [tensor.data for tensor in MAKERS[name](**options).parameters()]
+
+    assert {w.dtype for w in weights()} == {np.dtype(np.float32)}
+    assert {w.dtype for w in weights(dtype=np.float64)} == {np.dtype(np.float64)}
+    first, again = weights(rng=7), weights(rng=np.random.default_rng(7))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again))
+    assert any(not np.array_equal(a, b) for a, b in zip(first, weights(rng=8)))
+    with pytest.raises(TypeError, match="float32 or float64"):
+        MAKERS[name](dtype=np.int64)
+    assert name in repr(MAKERS[name]())
+
+
+def test_linear_hands_on_numbers_of_the_size_that_come_in():
+    x = np.random.default_rng(1).standard_normal((100, 256))
+    assert layers.Linear(256, 128, **F64)(x).data.std() == pytest.approx(1, abs=0.05)
+    assert layers.Linear(3, 2, bias=False).bias is None
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: layers.Linear(0, 3), "in_features is 0"),
+        (lambda: layers.LayerNorm(2.5), "dim is 2.5"),
+        (lambda: layers.PatchEmbed(225, 16), "height 225 is not a multiple of patch_size 16"),
+        (lambda: layers.PatchEmbed(4, 2, 3, 5)(np.ones((2, 1, 4, 4))), r"= \(3, 4, 4\)"),
+        (lambda: layers.PatchEmbed(4, 2, 1, 5)(np.ones((5, 4))), r"images have shape \(5, 4\)"),
+        (lambda: layers.BERTInput(5, 4)([1, 2], [0]), r"ids \(2,\) and segments \(1,\)"),
+        (lambda: layers.BERTInput(5, 4, max_len=1)([1, 2]), "2 positions, and the table holds 1"),
+        (lambda: layers.GPTInput(5, 4)(1), "single id"),
+        (lambda: layers.EmbeddingBag(5, 4, mode="median"), "mode is 'median'"),
+        (lambda: layers.Dropout(2), "p is 2"),
+    ],
+)
+def test_bad_input_is_explained(use, words):
+    with pytest.raises(ValueError, match=words):
+        use()

@@ -1,0 +1,98 @@
+"""Vectors in text files: there and back, and malformed lines refused by their number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed.text.vectors import read_vectors, write_vectors
+
+WORDS = ("the", "café", "北京", "don't")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "vectors.txt"
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_there_and_back_without_losing_a_bit(path, header, dtype):
+    scales = 10.0 ** np.arange(-20, 1, 10)
+    vectors = (np.random.default_rng(0).standard_normal((4, 3)) * scales).astype(dtype)
+    write_vectors(path, WORDS, vectors, header=header)
+    back = read_vectors(path, dtype=dtype)
+    assert back.words == WORDS and back.index["北京"] == 2
+    assert back.vectors.dtype == dtype and np.array_equal(back.vectors, vectors)
+    assert (path.read_bytes().decode("utf-8").split("\n")[0] == "4 3") is header
+
+
+def test_files_as_others_write_them(path):
+    path.write_bytes("\ufeffa 1 2\r\n. . 3 4 \nb\xa0c -1e-3 +5\n".encode())  # a word with a space
+    back = read_vectors(path)
+    assert back.words == ("a", ". .", "b\xa0c")
+    np.testing.assert_allclose(back.vectors, [[1, 2], [3, 4], [-0.001, 5]])
+    assert read_vectors(path, limit=2).words == ("a", ". .")
+
+
+def test_a_header_is_seen_or_told(path):
+    path.write_text("7 1\n8 2\n", encoding="utf-8")  # or two words, "7" and "8", of one number
+    with pytest.raises(ValueError, match="announces 7 words, and there are 1"):
+        read_vectors(path)
+    assert read_vectors(path, header=False).words == ("7", "8")
+
+
+def test_a_word_that_comes_again(path):
+    path.write_text("a 1 2\nb 3 4\na 5 6\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 3: the word 'a' was on line 1"):
+        read_vectors(path)
+    assert read_vectors(path, duplicates="first").vectors.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a 1 2\nb 3\n", "line 2: 'b 3' must hold a word and 2 numbers.*holds 1"),
+        ("2 2\na 1 2\nb 3 x\n", "line 3: number 2 of 'b' is 'x'"),
+        ("a 1 2\nb nan 4\n", "line 2: number 1 of 'b' is 'nan'"),
+        ("a 1 2\nb inf 4\n", "'inf', no finite number"),
+        ("a 1 2\n\nb 3 4\n", "line 2: ''"),
+        ("a 1 2\n 3 4\n", "line 2"),
+        ("a 1 2\nb\t3\t4\n", "line 2"),
+        ("3 2\na 1 2\nb 3 4\n", "announces 3 words, and there are 2"),
+        ("", "holds no vectors"),
+        ("word\n", "holds no vectors"),
+    ],
+)
+def test_malformed_files_are_refused(path, text, words):
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=words):
+        read_vectors(path)
+
+
+def test_a_file_that_is_not_utf8(path):
+    path.write_bytes(b"a 1 2\ncaf\xe9 1 2\n")
+    with pytest.raises(ValueError, match="line 2: byte 0xe9 at offset 3 is not UTF-8"):
+        read_vectors(path)
+    with pytest.raises(ValueError, match="duplicates is 'last'"):
+        read_vectors(path, duplicates="last")
+    with pytest.raises(ValueError, match="line 1: .* is not a header"):
+        read_vectors(path, header=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "vectors", "problem"),
+    [
+        (["a b"], np.ones((1, 2)), r"words\[0\] = 'a b' .*white space"),
+        ([""], np.ones((1, 2)), "empty"),
+        (["a\n"], np.ones((1, 2)), "white space"),
+        (["a", "a"], np.ones((2, 2)), r"words\[1\] = 'a' is words\[0\] as well"),
+        (["a"], np.ones((2, 2)), r"1 words and vectors \(2, 2\)"),
+        (["a"], np.array([[np.nan, 1]]), "finite"),
+        (["a"], np.array([[1, 1]]), "int64"),
+    ],
+)
+def test_what_cannot_be_read_back_is_not_written(path, given, vectors, problem):
+    with pytest.raises(ValueError, match=problem):
+        write_vectors(path, given, vectors)
+    assert not path.exists()
