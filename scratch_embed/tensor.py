@@ -37,6 +37,7 @@ class Node(NamedTuple):
     line: int  # counts up, so it orders the tape
     name: str  # of the operation
     inputs: tuple[Any, ...]  # positional arguments as given: Tensors, arrays, numbers
+    options: dict[str, Any]  # keyword arguments
     saved: Any  # what forward kept for backward
     forward: Callable  # the two halves, as written in ops/
     backward: Callable
@@ -297,7 +298,8 @@ def differentiable(
         if _recording.on and any(isinstance(a, Tensor) and a.requires_grad for a in args):
             result.requires_grad = True
             pair = forward, backward
-            result.node = Node(next(_line_numbers), name, args, saved, *pair, broadcasts)
+            line = next(_line_numbers)
+            result.node = Node(line, name, args, options, saved, *pair, broadcasts)
         return result
 
     operation.forward, operation.backward = forward, backward

@@ -195,8 +195,9 @@ class Names:
 
 
 def arguments(node: Node) -> list[tuple[str, Any]]:
-    """Each positional argument with the name of its parameter."""
-    return list(zip(parameters(node.forward, len(node.inputs)), node.inputs))
+    """Each argument with the name of its parameter."""
+    named = zip(parameters(node.forward, len(node.inputs)), node.inputs)
+    return [*named, *node.options.items()]
 
 
 def option(value) -> str:

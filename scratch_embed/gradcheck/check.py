@@ -1,0 +1,152 @@
+"""gradcheck: is this backward the derivative of that forward?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from scratch_embed.gradcheck import sample
+from scratch_embed.gradcheck.compare import Place, agreement, judge, measure
+from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.numeric import METHODS, holding, stream
+from scratch_embed.gradcheck.point import Point
+from scratch_embed.gradcheck.report import Report
+from scratch_embed.tensor import Tensor
+
+MODES = ("elementwise", "directional")
+RULE = "|a - n| <= rtol max(|a|, |n|) + 1e-8 max|gradient| + noise, where rtol = {rtol:g}"
+
+
+def gradcheck(
+    fn: Callable[..., Tensor],
+    *tensors: Tensor,
+    method: str | Sequence[str] = "central",
+    seed: int = 0,
+    rtol: float = 1e-6,
+    max_entries: int = 200,
+    name: str | None = None,
+    mode: str = "elementwise",
+) -> Report:
+    """Compare backward through `fn(*tensors)` with nudging each entry of each tensor.
+
+    The output, of any shape, is turned into one number by a random cotangent R,
+    L = sum(fn(*tensors) * R). An R of ones would hide every bug that hands the right gradients to
+    the wrong rows: scattering by reversed ids passes with ones and fails with random numbers.
+
+    Parameters
+    ----------
+    fn : takes the tensors, returns a Tensor; it must compute the same thing at every call.
+    tensors : those that require a gradient are checked, in float64 whatever they hold. A table
+        used twice is given once, as one tensor.
+    method : "central", "richardson" or "complex" (see `gradcheck.numeric`), several of them, or
+        "all"; every one must agree with backward.
+    seed : of the cotangent and of the sample of entries.
+    rtol : relative disagreement allowed, as in the rule printed with the report.
+    max_entries : per tensor; larger ones are sampled, tables by how their rows were used.
+    mode : "elementwise", or "directional": all entries of a tensor at once along one random
+        direction, which is fast. A direction that disagrees is followed by an elementwise check.
+
+    Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
+    when forward or backward gives other bits the second time, or when fn changes its inputs.
+
+    Raises ValueError for an unknown method or mode and for a tensor that was itself computed;
+    TypeError for arguments that are not Tensors of real numbers, or where only the complex step
+    was asked for and cannot be taken.
+
+    >>> from scratch_embed.functional import lookup
+    >>> E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="E")
+    >>> gradcheck(lambda E: lookup(E, [1, 1]), E).passed
+    True
+    """
+    methods = _methods(method)
+    _check_arguments(tensors, mode)
+    name = name or getattr(fn, "__name__", "fn")
+    rng = stream(seed)
+    with holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
+        point = Point(fn, tensors, rng)
+        # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
+        if mode == "directional" and not point.original:
+            quick = _compare(point, methods, _directions(point, rng), rtol, name, seed)
+            if quick.passed:
+                return quick
+        entries = _entries(point, max_entries, rng)
+        report = _compare(point, methods, entries, rtol, name, seed)
+        if mode == "directional" and report.passed and not point.original:
+            return quick  # the direction disagreed, and the entries looked at do not say where
+        if not report.passed:
+            report.causes = diagnose(point)
+        return report
+
+
+def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
+    found, skipped = measure(point, methods, places)
+    finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
+    largest = max((float(grad.max(initial=0)) for grad in finite), default=0.0)
+    rows = [judge(point, place, got, rtol, largest) for place, got in zip(places, found)]
+    return Report(
+        rows,
+        name,
+        [m for m in methods if m not in skipped],
+        seed,
+        RULE.format(rtol=rtol),
+        problems=point.problems,
+        agreement=agreement(point, places, found, skipped),
+    )
+
+
+def _entries(point: Point, limit: int, rng) -> list[Place]:
+    """Entries of every tensor; whatever must be zero and is not is always among them."""
+    places = []
+    for position, tensor in enumerate(point.checked):
+        chosen = sample.entries(tensor, point.uses[position], limit, rng)
+        places += [Place(position, index) for index in _with_offenders(point, position, chosen)]
+    return places
+
+
+def _directions(point: Point, rng) -> list[Place]:
+    """A random unit direction through every tensor, and whatever must be zero and is not."""
+    places = []
+    for position, tensor in enumerate(point.checked):
+        direction = rng.standard_normal(tensor.shape)
+        direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+        if tensor.size:
+            places.append(Place(position, None, direction))
+        places += [Place(position, index) for index in _with_offenders(point, position, [])]
+    return places
+
+
+def _with_offenders(point: Point, position: int, chosen: list[tuple]) -> list[tuple]:
+    rows = np.flatnonzero(point.zero_rows[position])
+    found = np.argwhere(point.grads[position][rows] != 0)[:8]
+    offenders = [(int(rows[row]), *map(int, rest)) for row, *rest in found]
+    return sorted({*chosen, *offenders})
+
+
+def _methods(method: str | Sequence[str]) -> list[str]:
+    asked = METHODS if method == "all" else [method] if isinstance(method, str) else list(method)
+    for one in asked:
+        if one not in METHODS:
+            names = ", ".join(METHODS)
+            raise ValueError(f"method is {one!r}; it must be one of {names}, several, or 'all'")
+    if not asked:
+        raise ValueError("method names none; take 'central', or 'all'")
+    return [one for one in METHODS if one in asked]
+
+
+def _check_arguments(tensors: tuple, mode: str) -> None:
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"argument {position} is a {type(tensor).__name__}; gradcheck nudges Tensors: "
+                "wrap it, Tensor(array, requires_grad=True), or close over it in fn"
+            )
+        if tensor.node is not None:
+            raise ValueError(
+                f"argument {position} was computed (by {tensor.node.name}), so backward leaves no "
+                "gradient in it; give the tensors it was computed from, or wrap its array anew"
+            )
+        if tensor.dtype.kind == "c":
+            raise TypeError(f"argument {position} is {tensor.dtype}; gradcheck is for real numbers")

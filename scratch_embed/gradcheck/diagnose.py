@@ -1,0 +1,217 @@
+"""Find the operation at fault, and hand it to the hypotheses.
+
+Every operation on the tape is checked on its own: run its forward again with one input nudged, and
+compare with what its backward contributed, given the dout that arrived there. That tells the
+operation that is wrong from those that only pass its mistake on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.gradcheck.causes import Cause, name_cause
+from scratch_embed.gradcheck.numeric import Loss, gradient
+from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
+from scratch_embed.gradcheck.walk import Part, plain, same_bits
+from scratch_embed.ops.reduce import unbroadcast
+from scratch_embed.tensor import Tensor, tape
+
+TOO_MANY = 4096  # entries of one input that are nudged to find a cause
+MOST = 3  # causes named
+
+
+def diagnose(point) -> list[Cause]:
+    """What is wrong at a `Point` whose report did not pass, in the order of backward."""
+    if point.broken is not None:
+        return [point.broken]
+    found = [in_place(name) for name in point.changed]
+    found += map(writer, point.walk.overwrites)
+    if not found:
+        found += unsteady(point)
+    if not found:
+        found += wrong_operations(point) or off_the_tape(point) or assigned(point)
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def wrong_operations(point) -> list[Cause]:
+    """Operations whose contribution differs from what nudging their input says."""
+    rights = {(p.node.line, p.place): right_part(point, p) for p in point.walk.parts}
+    found = []
+    for part in point.walk.parts:
+        right = rights[part.node.line, part.place]
+        if right is None or close(part.grad, right):
+            continue
+        others = {
+            place: other
+            for (line, place), other in rights.items()
+            if line == part.node.line and place != part.place and other is not None
+        }
+        to = part.tensor.name or f"input {part.place}"
+        found.append(name_cause(Case(part, part.grad, right, others), to))
+    return found
+
+
+def right_part(point, part: Part) -> np.ndarray | None:
+    """What this contribution should be, measured; None where that cannot be done."""
+    if part.tensor.size > TOO_MANY:
+        return None
+    right = _alone(part)
+    if right is not None:
+        if has_options(part):
+            true, stated, _ = stated_gradient(part)
+            right = right - (true - stated)
+        return right
+    if part.tensor in point.checked:  # a leaf: what is owed to it, less what others gave
+        total = gradient(point.loss, part.tensor)
+        total -= point.missing[point.checked.index(part.tensor)]
+        given = [p.grad for p in point.walk.parts if p.tensor is part.tensor and p is not part]
+        return total - sum(given)
+    return None
+
+
+def _alone(part: Part) -> np.ndarray | None:
+    """The derivative of one operation by itself, or None when its forward cannot be run again."""
+    node = part.node
+    inputs = [Tensor(v.data) if isinstance(v, Tensor) else v for v in node.inputs]
+
+    def run(_) -> Tensor:
+        return Tensor(node.forward(*map(plain, inputs), **node.options)[0])
+
+    try:
+        if not same_bits(run(None).data, part.out):
+            return None
+    except (TypeError, ValueError, IndexError):  # it is not the same function at every call
+        return None
+    moved = inputs[part.place]
+    return gradient(Loss(run, (moved,), part.dout), moved)
+
+
+def unsteady(point) -> list[Cause]:
+    """Operations whose backward answers otherwise the second time."""
+    found = []
+    for part in point.walk.parts:
+        answers = []
+        for _ in range(3):
+            grads = [g for t, g in part.node.gradients(part.dout.copy()) if t is part.tensor]
+            answers.append(np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape))
+        one, two, three = answers
+        if same_bits(one, two) and same_bits(two, three):
+            continue
+        op = part.node.name
+        if close(two - one, three - two, 1e-9):
+            sentence = f"{op} adds to a gradient that it keeps from call to call: start from zeros"
+            found.append(Cause("stale gradient", op, sentence))
+        else:
+            sentence = f"backward of {op} is random: the same call gives different gradients"
+            found.append(Cause("not deterministic", op, sentence))
+    return found
+
+
+def off_the_tape(point) -> list[Cause]:
+    """Tensors that move the output on a way that the tape does not know of."""
+    found = []
+    for position, tensor in enumerate(point.checked):
+        name = point.name(position)
+        total = gradient(point.loss, tensor) if tensor.size <= TOO_MANY else np.zeros(1)
+        if not point.out.requires_grad and total.any():
+            at = "the output"
+        else:
+            at = _moving_constant(point, tensor)
+        if at:
+            sentence = (
+                f"{name} also reaches {at} off the tape (through .data, .numpy() or no_grad), so "
+                "that path sends no gradient back"
+            )
+            found.append(Cause("missing path", "", sentence))
+    return found
+
+
+def _moving_constant(point, tensor: Tensor) -> str | None:
+    """The operation with an input that is a constant on the tape, yet moves with `tensor`."""
+    start, before = tensor.data.copy(), _constants(point.out)
+    try:
+        tensor.data[...] = start + 1e-3 * np.random.default_rng(0).standard_normal(start.shape)
+        after = _constants(point.fn(*point.tensors))
+    finally:
+        tensor.data[...] = start
+    for (op, was), (_, now) in zip(before, after):
+        if not same_bits(was, now):
+            return op
+    return None
+
+
+def _constants(out: Tensor) -> list[tuple[str, np.ndarray]]:
+    """Copies of the real arrays that operations took in and that ask for no gradient."""
+    found = []
+    for node in (tensor.node for tensor in tape(out) if tensor.node is not None):
+        for value in node.inputs:
+            if not (isinstance(value, Tensor) and value.requires_grad):
+                value = plain(value)
+                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                    found.append((node.name, value.copy()))
+    return found
+
+
+def assigned(point) -> list[Cause]:
+    """Tensors whose `.grad` is one of their contributions, where it should be the sum."""
+    found = []
+    for position, (tensor, grad) in enumerate(zip(point.checked, point.grads)):
+        parts = [part.grad for part in point.walk.parts if part.tensor is tensor]
+        if len(parts) > 1 and any(close(grad, part) for part in parts):
+            sentence = (
+                f"the gradient of {point.name(position)} is set instead of added to: it has "
+                f"{len(parts)} contributions, and only one is left"
+            )
+            found.append(Cause("missing path", "", sentence))
+    return found
+
+
+def in_place(name: str) -> Cause:
+    """The cause when fn writes to one of its inputs."""
+    sentence = (
+        f"forward changes {name} in place, so the second call sees other numbers than the first; "
+        "write out = f(x) into a new array"
+    )
+    return Cause("in-place input", "", sentence)
+
+
+def writer(problem: str) -> Cause:
+    """The cause when a backward writes to what it was given."""
+    return Cause("in-place gradient", "", f"{problem}; write into a new array")
+
+
+def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
+    """The first operation whose backward answers in a shape that is not that of its input."""
+    pending = {out: cotangent}
+    for tensor in tape(out):
+        node, dout = tensor.node, pending.get(tensor)
+        if node is None or dout is None:
+            continue
+        try:
+            for parent, grad in node.gradients(dout.copy()):
+                grad = np.asarray(grad)
+                pending[parent] = pending[parent] + grad if parent in pending else grad
+        except ValueError:
+            grads = node.backward(dout.copy(), node.saved)
+            grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+            for place, (parent, grad) in enumerate(zip(node.inputs, grads)):
+                given = isinstance(parent, Tensor) and grad is not None
+                if given and np.shape(grad) != parent.shape:
+                    return _shape_cause(node.name, place, parent, np.asarray(grad))
+    return None
+
+
+def _shape_cause(op: str, place: int, tensor: Tensor, grad: np.ndarray) -> Cause:
+    to = tensor.name or f"input {place}"
+    start = f"{op} hands {to} of shape {tensor.shape} a gradient of shape {grad.shape}"
+    try:
+        summed = unbroadcast(grad, tensor.shape).shape == tensor.shape
+    except (ValueError, IndexError, np.exceptions.AxisError):
+        summed = False
+    if summed and grad.size > tensor.size:
+        sentence = f"{start}: it was stretched, and what its copies get must be summed"
+        return Cause("broadcast not summed", op, sentence)
+    if sorted(grad.shape) == sorted(tensor.shape):
+        return Cause("transposed", op, f"{start}: its axes are in another order")
+    return Cause("wrong shape", op, start)

@@ -1,0 +1,218 @@
+"""Derivatives measured from outside: nudge the input, watch the loss.
+
+    central      (L(x + h) - L(x - h)) / 2h       error about h^2 from curvature, and eps |L| / h
+                                                  from rounding; h = 1e-5 balances them in float64
+    richardson   central at h, h/2 and h/4, combined so that the h^2 and h^4 terms cancel; what
+                                                  the last step of that changed is an estimate of
+                                                  the error
+    complex      Im L(x + ih) / h                 nothing is subtracted, so h may be 1e-20 and the
+                                                  answer is right to the last digits; it needs
+                                                  every operation on the way to be analytic
+
+Richardson's extrapolation is from 1911 (Phil. Trans. A 210). The complex step is due to Lyness &
+Moler (1967) and Squire & Trapp (1998). How much rounding the loss itself carries is measured with
+a difference table after Moré & Wild, "Estimating computational noise" (SIAM J. Sci. Comput. 2011).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed.tensor import Tensor, no_grad
+
+CENTRAL_STEP = 1e-5  # about eps^(1/3)
+RICHARDSON_STEP = 4e-3  # about eps^(1/7), the largest of its three steps
+COMPLEX_STEP = 1e-20
+ONE_SIDED_STEP = 1e-4
+
+
+def stream(seed: int) -> np.random.Generator:
+    """The generator of cotangents and samples for a seed.
+
+    Not default_rng(seed): the caller may well have drawn the data from that one, and a cotangent
+    equal to the data makes x.T @ dout symmetric, so that its transpose would pass.
+    """
+    return np.random.default_rng([seed, 0x67636B])
+
+
+@contextmanager
+def holding(tensors: list[Tensor], dtype: type = np.float64) -> Iterator[None]:
+    """Let each tensor hold a copy of its data in `dtype`, and give back the original after.
+
+    The caller's arrays are never written to, so they come out unchanged to the last bit, and a
+    float32 table is checked in float64 through the same code.
+    """
+    before = [(tensor.data, tensor.grad) for tensor in tensors]
+    try:
+        for tensor in tensors:
+            tensor.data = tensor.data.astype(dtype)
+            tensor.grad = None
+        yield
+    finally:
+        for tensor, (data, grad) in zip(tensors, before):
+            tensor.data, tensor.grad = data, grad
+
+
+class Loss:
+    """L = sum(fn(*tensors) * cotangent), as a function to call again and again."""
+
+    def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], cotangent):
+        self.fn, self.tensors, self.cotangent = fn, tensors, cotangent
+
+    def __call__(self):
+        with no_grad():
+            return np.vdot(self.cotangent, self.fn(*self.tensors).data)
+
+
+class Line:
+    """L along one line through the present point: `line(t)` is L with the tensor moved by t.
+
+    Parameters
+    ----------
+    loss : a `Loss`.
+    tensor : the one that moves.
+    index : which entry moves, or
+    direction : an array of the tensor's shape that the whole tensor moves along.
+    side : 0, or the only direction (+1 or -1) in which L is measured. Where fn edits its table in
+        place, as max_norm does, only one side of the point is free of the edit.
+    edits : fn writes to the tensor, which is therefore put back after every call.
+    """
+
+    def __init__(self, loss: Loss, tensor: Tensor, index=None, direction=None, side=0, edits=False):
+        self.loss, self.tensor, self.index, self.direction = loss, tensor, index, direction
+        self.side, self.edits = side, edits
+        whole = index is None or edits
+        self.start = tensor.data.copy() if whole else tensor.data[index]
+        moved = tensor.data if index is None else tensor.data[index]
+        self.scale = max(1.0, float(abs(moved).max()))
+
+    def __call__(self, t):
+        array = self.tensor.data
+        if self.index is None:
+            array[...] = self.start + t * self.direction
+        else:
+            array[self.index] += t
+        try:
+            return self.loss()
+        finally:  # the saved value, not x + t - t
+            if self.index is None or self.edits:
+                array[...] = self.start
+            else:
+                array[self.index] = self.start
+
+    def step(self, h: float) -> float:
+        """The step nearest to h * scale for which x + h is a floating-point number."""
+        h *= self.scale
+        if self.index is None:
+            return h
+        x = float(self.tensor.data[self.index].real)
+        return (x + h) - x
+
+
+class Measured(NamedTuple):
+    """One derivative from outside."""
+
+    value: float
+    step: float  # the smallest that was taken
+    noise: float  # how much of the value may be rounding
+    error: float = np.nan  # the method's own estimate of its error, where it has one
+
+
+def central(line: Line, noise: float, h: float = CENTRAL_STEP) -> Measured:
+    """(L(x + h) - L(x - h)) / 2h; near an edit in place, the same from one side."""
+    if line.side:
+        return one_sided(line, noise)
+    h = line.step(h)
+    return Measured((line(h) - line(-h)) / (2 * h), h, noise / h)
+
+
+def one_sided(line: Line, noise: float, h: float = ONE_SIDED_STEP) -> Measured:
+    """(-11 L(0) + 18 L(h) - 9 L(2h) + 2 L(3h)) / 6h, whose error falls as h^3."""
+    h = line.side * line.step(h)
+    at = [line(k * h) for k in range(4)]
+    slope = (-11 * at[0] + 18 * at[1] - 9 * at[2] + 2 * at[3]) / (6 * h)
+    return Measured(slope, abs(h), 7 * noise / abs(h))
+
+
+def richardson(line: Line, noise: float, h: float = RICHARDSON_STEP) -> Measured:
+    """Central differences at h, h/2, h/4, extrapolated twice, with an estimate of the error."""
+    if line.side:
+        coarse, fine = one_sided(line, noise), one_sided(line, noise, ONE_SIDED_STEP / 2)
+        return fine._replace(error=abs(fine.value - coarse.value))
+    first, second, third = (central(line, noise, h / k) for k in (1, 2, 4))
+    early = (4 * second.value - first.value) / 3  # the h^2 term cancels
+    late = (4 * third.value - second.value) / 3
+    value = (16 * late - early) / 15  # and the h^4 term
+    return Measured(value, third.step, 2 * third.noise, abs(late - early))
+
+
+def complex_step(line: Line, noise: float, h: float = COMPLEX_STEP) -> Measured:
+    """Im L(x + ih) / h, of a tensor that holds complex numbers."""
+    value = line(1j * h)
+    return Measured(float(np.imag(value)) / h, h, noise)
+
+
+NUMERATORS = {"central": central, "complex": complex_step, "richardson": richardson}
+METHODS = tuple(NUMERATORS)
+BEST_FIRST = ("complex", "richardson", "central")
+
+
+def loss_noise(line: Line, floor: float) -> float:
+    """The size of the rounding error in one evaluation of L: measured, and at least `floor`.
+
+    Third differences of L at eleven close points remove its smooth part and leave the rounding.
+    Their weights are 1, 3, 3, 1, so their variance is 20 times that of one value; the median is
+    taken because a kink would spoil up to three of the eight.
+    """
+    spacing = 1e-9 * line.scale
+    values = np.array([line(k * spacing) for k in range(-5, 6)])
+    spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
+    return max(floor, 3 * spread) if np.isfinite(spread) else floor
+
+
+def crosses_kink(line: Line, slope: float, found: Measured, noise: float, rtol: float) -> bool:
+    """Whether `slope`, which disagrees with `found`, is right up to a kink in reach of the step.
+
+    Two ways to tell. A kink beside the point: steps too small to reach it agree with `slope`. A
+    kink at the point itself: the slopes from left and right stay apart however small the step,
+    and `slope` lies between them.
+    """
+    gap = abs(slope - found.value)
+    jumps = []
+    for h in (found.step / 16, found.step / 256, found.step / 4096):
+        doubt = rtol * max(abs(slope), abs(found.value)) + 8 * noise / h
+        if not 10 * doubt < gap:  # rounding at this step could explain as much
+            break
+        here, above, below = line(0.0), line(h), line(-h)
+        left, right = (here - below) / h, (above - here) / h
+        if abs((left + right) / 2 - slope) <= doubt:
+            return True
+        if min(left, right) - doubt <= slope <= max(left, right) + doubt:
+            jumps.append(abs(right - left))
+    return len(jumps) > 1 and jumps[-1] > 0.5 * jumps[0]
+
+
+def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> np.ndarray:
+    """dL / d(tensor), every entry: by the complex step if it can be taken, else by Richardson.
+
+    Returns an array in the shape of the tensor, or a flat one for the given entries only.
+    """
+    places = list(np.ndindex(tensor.shape)) if entries is None else entries
+    for dtype, numerator in ((np.complex128, complex_step), (np.float64, richardson)):
+        try:
+            with holding([tensor], dtype), warnings.catch_warnings():
+                warnings.simplefilter("error", np.exceptions.ComplexWarning)
+                values = [
+                    numerator(Line(loss, tensor, index, edits=True), 0.0).value for index in places
+                ]
+            found = np.array(values, dtype=float)
+            return found.reshape(tensor.shape) if entries is None else found
+        except (TypeError, np.exceptions.ComplexWarning):
+            if dtype is np.float64:
+                raise
+    raise AssertionError("unreachable")

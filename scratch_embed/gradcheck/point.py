@@ -1,0 +1,136 @@
+"""The point at which a function is checked: its output, its gradients, its tape, what was odd.
+
+Everything here happens once, before anything is nudged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scratch_embed.gradcheck import surrogates
+from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.diagnose import misshapen
+from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
+from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
+from scratch_embed.gradcheck.sample import Uses, uses_by_row
+from scratch_embed.gradcheck.walk import Walk, same_bits, walk
+from scratch_embed.tensor import Tensor
+
+
+class Point:
+    """fn(*tensors) with a random cotangent R, so that L = sum(fn(*tensors) * R).
+
+    Attributes
+    ----------
+    checked : the tensors that require a gradient, each once.
+    grads : by backward, dense, one for each of `checked`; NaN where backward raised an error.
+    missing, why : what documented options leave out of the derivative, and in which rows.
+    uses : how often the rows of each were looked up.
+    zero_rows : which rows of each must have a gradient of exactly 0.
+    original : the data before a max_norm edit, for each table that was edited.
+    problems : what is wrong beside the numbers, in words.
+    changed : names of inputs that fn changes in place, other than by max_norm.
+    broken : why backward raised an error, or None.
+    noise : rounding error in one evaluation of L.
+    """
+
+    def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], rng):
+        self.fn, self.tensors = fn, tensors
+        self.checked = list(dict.fromkeys(t for t in tensors if t.requires_grad))
+        self.problems: list[str] = []
+        self.changed: list[str] = []
+        self.broken: Cause | None = None
+        self.original: dict[Tensor, np.ndarray] = {}
+        self.edits = False
+        self.out = self._forward()
+        self.cotangent = rng.standard_normal(self.out.shape)
+        self.walk = Walk({}, [], [])
+        self._backward()
+        left = [surrogates.left_out(self.walk.parts, t) for t in self.checked]
+        self.missing, self.why = [m for m, _ in left], [w for _, w in left]
+        self.uses: list[Uses] = [uses_by_row(self.walk.parts, t) for t in self.checked]
+        self.zero_rows = [self._zero_rows(i) for i in range(len(self.checked))]
+        self.loss = Loss(fn, tensors, self.cotangent)
+        floor = np.finfo(float).eps * float(np.abs(self.out.data * self.cotangent).sum())
+        self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
+
+    def line(self, tensor: Tensor, index=None, direction=None) -> Line:
+        """L along one entry or one direction, on the side that max_norm leaves alone."""
+        side = 0
+        if index and self.edited(self.checked.index(tensor), index[0]):
+            side = surrogates.inward(float(tensor.data[index].real))
+        return Line(self.loss, tensor, index, direction, side, self.edits)
+
+    def name(self, position: int) -> str:
+        return self.checked[position].name or f"input {position}"
+
+    def edited(self, position: int, row: int) -> bool:
+        """Whether max_norm shrank this row."""
+        tensor = self.checked[position]
+        before = self.original.get(tensor)
+        return before is not None and not np.array_equal(before[row], tensor.data[row])
+
+    def _zero_rows(self, position: int) -> np.ndarray:
+        """Which rows must have a gradient of exactly 0: never used, or padding, in lookups."""
+        counts, only_lookups, padding = self.uses[position]
+        if counts is None or not only_lookups:
+            return np.zeros(self.checked[position].shape[:1] or (1,), bool)
+        rows = counts == 0
+        rows[list(padding)] = True
+        return rows
+
+    def _forward(self) -> Tensor:
+        """Run fn, and find out whether it writes to its inputs."""
+        before = [t.data.copy() for t in self.checked]
+        out = self._run()
+        after = [t.data.copy() for t in self.checked]
+        if all(map(same_bits, before, after)):
+            self.problems += forward_again(self.fn, self.tensors, out)
+            return out
+        self.edits = True
+        out = self._run()  # from here on, at the table as max_norm left it
+        for position, tensor in enumerate(self.checked):
+            was, then = before[position], after[position]
+            if same_bits(was, then):
+                continue
+            if surrogates.is_max_norm(was, then, tensor.data):
+                self.original[tensor] = was
+            else:
+                self.problems.append(f"forward changes {self.name(position)} in place")
+                self.changed.append(self.name(position))
+        return out
+
+    def _run(self) -> Tensor:
+        out = self.fn(*self.tensors)
+        if not isinstance(out, Tensor):
+            raise TypeError(
+                f"fn returned a {type(out).__name__}; it must return a Tensor, computed from the "
+                "given ones by operations on Tensors"
+            )
+        return out
+
+    def _backward(self) -> None:
+        """The gradients, twice, and the walk along the tape."""
+        try:
+            self.grads = gradients(self.out, self.cotangent, self.checked)
+        except ValueError as error:
+            self.broken = misshapen(self.out, self.cotangent)
+            if self.broken is None:
+                raise
+            self.problems.append(str(error))
+            self.grads = [np.full(t.shape, np.nan) for t in self.checked]
+            return
+        if not self.out.requires_grad:
+            return
+        self.problems += backward_again(self.out, self.cotangent, self.checked, self.grads)
+        self.walk = walk(self.out, self.cotangent)
+        self.problems += self.walk.overwrites
+
+    def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:
+        if not tensor.size or tensor in self.original:  # there a table is edited along the way
+            return floor
+        direction = rng.standard_normal(tensor.shape)
+        direction /= np.abs(direction).max()
+        return loss_noise(Line(self.loss, tensor, None, direction, 0, self.edits), floor)

@@ -1,0 +1,239 @@
+"""What a gradient check found: a row for each entry, a table to read, and the likely cause."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import Counter
+from typing import NamedTuple
+
+OK, UNUSED, WRONG = "ok", "ok (unused: exactly 0)", "WRONG"
+SURROGATE = "as documented"  # followed by the option: differs from the derivative on purpose
+KINK, NOISE = "kink crossed", "cannot tell (noise)"
+
+NOTES = {
+    SURROGATE: "entries differ from the derivative on purpose and follow their stated formula",
+    KINK: "entries have a kink within the step; backward is the slope on their own side of it",
+    NOISE: (
+        "entries are hidden by rounding in the loss. Take a large constant out of the loss, "
+        "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
+    ),
+}
+TITLES = {
+    "central": "central difference",
+    "complex": "complex step",
+    "richardson": "Richardson extrapolation",
+}
+
+
+class Row(NamedTuple):
+    """One checked entry, or one direction through a tensor."""
+
+    parameter: str
+    index: tuple[int, ...] | None  # None for a direction
+    uses: int | None  # how often its row was looked up; None where there was no lookup
+    analytic: float  # by backward
+    numeric: float  # by nudging; for a surrogate, what its stated formula makes of it
+    difference: float  # |analytic - numeric|
+    tolerance: float
+    verdict: str  # OK, UNUSED, WRONG, KINK, NOISE, or SURROGATE and its option
+    noise: float = 0.0  # how much of `numeric` may be rounding; part of the tolerance
+    true: float | None = None  # the derivative itself, where the gradient is a surrogate
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict != WRONG
+
+    @property
+    def relative(self) -> float:
+        """|analytic - numeric| / max(|analytic|, |numeric|); 0 when both are 0."""
+        size = max(abs(self.analytic), abs(self.numeric))
+        return self.difference / size if size else 0.0
+
+    @property
+    def entry(self) -> str:
+        if self.index is None:
+            return "a direction"
+        return "[" + ", ".join(map(str, self.index)) + "]"
+
+
+class GradcheckError(AssertionError):
+    """Raised by `Report.raise_if_wrong`; its text is the report."""
+
+
+class Report:
+    """All rows, worst first, with the rule that decided and the likely cause.
+
+    Attributes
+    ----------
+    rows : list of Row, largest difference in units of its tolerance first
+    passed : no row is wrong, something could be told, and nothing else is amiss
+    worst : the first row, or None when nothing was checked
+    causes : list of Cause, what the wrong gradient looks like (`.name`, `.op`, `.sentence`)
+    agreement : how close the methods are to each other and to backward (`.gaps` by method)
+    problems : what is amiss beside the numbers, such as a backward that gives other bits twice
+    methods, seed, rule : how it was measured
+    """
+
+    def __init__(
+        self,
+        rows: list[Row],
+        name: str,
+        methods: list[str],
+        seed: int,
+        rule: str,
+        problems: list[str] = (),
+        causes: list = (),
+        agreement=None,
+    ):
+        self.rows = sorted(rows, key=_badness)
+        self.name, self.methods, self.seed, self.rule = name, list(methods), seed, rule
+        self.problems, self.causes, self.agreement = list(problems), list(causes), agreement
+
+    @property
+    def passed(self) -> bool:
+        told = any(row.verdict not in (KINK, NOISE) for row in self.rows)
+        return told and not self.problems and all(row.passed for row in self.rows)
+
+    @property
+    def worst(self) -> Row | None:
+        return self.rows[0] if self.rows else None
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """The largest distance from backward, by method."""
+        return self.agreement.gaps if self.agreement else {}
+
+    @property
+    def cause(self) -> str | None:
+        """The name of the first cause, such as "overwritten", or None."""
+        return self.causes[0].name if self.causes else None
+
+    def raise_if_wrong(self) -> Report:
+        if not self.passed:
+            raise GradcheckError(str(self))
+        return self
+
+    # ---- as text, Markdown and HTML ------------------------------------------------------------
+
+    def cells(self, limit: int = 12) -> list[list[str]]:
+        """The table: a head and the first `limit` rows, as strings."""
+        beside = any(row.true is not None for row in self.rows[:limit])
+        head = ["parameter", "entry", "uses", "by backward", "by nudging"]
+        head += ["derivative"] * beside + ["difference", "relative", "noise", "verdict"]
+        lines, shown = [head], [x for row in self.rows for x in (row.analytic, row.numeric)]
+        size = max((abs(x) for x in shown if math.isfinite(x)), default=0.0)
+        style = "+.8f" if 1e-3 <= size < 1e5 or not size else "+.6e"
+        for row in self.rows[:limit]:
+            line = [row.parameter, row.entry, "" if row.uses is None else str(row.uses)]
+            line += [f"{row.analytic:{style}}", f"{row.numeric:{style}}"]
+            line += ["" if row.true is None else f"{row.true:{style}}"] * beside
+            line += [f"{size:.1e}" for size in (row.difference, row.relative, row.noise)]
+            lines.append([*line, row.verdict])
+        return lines
+
+    def table(self, limit: int = 12) -> str:
+        """The first `limit` rows as text."""
+        lines = self.cells(limit)
+        last = len(lines[0]) - 1
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        text = [
+            "  ".join(
+                cell.ljust(w) if i in (0, 1, last) else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*text, *self._more(limit)])
+
+    def notes(self) -> list[str]:
+        """Everything under the table: summary, causes, problems, the rule, the closing line."""
+        return [
+            *self.remarks(),
+            *(f"likely: {cause.sentence}" for cause in self.causes),
+            *(f"amiss: {problem}" for problem in self.problems),
+            f"{self.summary()}; rule: {self.rule}",
+            *str(self.agreement or "").splitlines(),
+        ]
+
+    def summary(self) -> str:
+        """How many of the entries agree."""
+        if not self.rows:
+            return "nothing was checked: no tensor given requires a gradient"
+        agree = sum(_kind(row) in (OK, UNUSED, SURROGATE) for row in self.rows)
+        return f"{agree} of {len(self.rows)} entries agree"
+
+    def remarks(self) -> list[str]:
+        """Where the wrong entries are, and what is to be said of the special ones."""
+        kinds = Counter(map(_kind, self.rows))
+        found = [f"wrong: {kinds[WRONG]} entries, {self._where_wrong()}"] if kinds[WRONG] else []
+        return found + [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
+
+    def to_markdown(self, limit: int = 12) -> str:
+        """The report as Markdown: a pipe table and its notes."""
+        head, *body = self.cells(limit)
+        rule = [":--" if i in (0, 1, len(head) - 1) else "--:" for i in range(len(head))]
+        lines = ["| " + " | ".join(line).replace("||", "|") + " |" for line in (head, rule, *body)]
+        notes = [*self._more(limit), *self.notes()]
+        return "\n".join([f"**{self._title()}**", "", *lines, "", *(f"- {note}" for note in notes)])
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows: wrong rows stand out in colour and in bold."""
+        head, *body = self.cells(20)
+        cells = "".join(f"<th>{html.escape(c)}</th>" for c in head)
+        lines = [f"<tr>{cells}</tr>"]
+        for line, row in zip(body, self.rows):
+            style = "" if row.passed else ' style="background:#f6d5c4;font-weight:bold"'
+            cells = "".join(f"<td>{html.escape(c)}</td>" for c in line)
+            lines.append(f"<tr{style}>{cells}</tr>")
+        notes = "".join(f"<li>{html.escape(n)}</li>" for n in [*self._more(20), *self.notes()])
+        return (
+            f"<p><b>{html.escape(self._title())}</b></p>"
+            f"<table>{''.join(lines)}</table><ul>{notes}</ul>"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self._title(), self.table(), *self.notes()])
+
+    __repr__ = __str__
+
+    def _title(self) -> str:
+        how = ", ".join(TITLES[method] for method in self.methods)
+        return f"gradcheck {self.name}   {how}, float64, seed {self.seed}"
+
+    def _more(self, limit: int) -> list[str]:
+        left = len(self.rows) - limit
+        return [f"... and {left} more, each closer to its allowance"] if left > 0 else []
+
+    def _where_wrong(self) -> str:
+        """The rows that failed, parameter by parameter, and what sets them apart."""
+        places = []
+        for name in dict.fromkeys(row.parameter for row in self.rows if not row.passed):
+            rows = [row for row in self.rows if row.parameter == name and row.index]
+            wrong = sorted({row.index[0] for row in rows if not row.passed})
+            if not wrong:
+                places.append(name)
+                continue
+            seen = {row.index[0]: row.uses for row in rows}
+            listed = ", ".join(map(str, wrong[:8])) + (", ..." if len(wrong) > 8 else "")
+            where = f"row{'s' * (len(wrong) > 1)} {listed} of {name}"
+            if len(wrong) == len(seen):
+                where = f"all over {name}"
+            elif None not in seen.values():
+                for least, words in ((2, "more than once"), (1, "at all")):
+                    if wrong == sorted(row for row, uses in seen.items() if uses >= least):
+                        where += f", exactly those used {words}"
+                        break
+            places.append(where)
+        return "; ".join(places)
+
+
+def _kind(row: Row) -> str:
+    return SURROGATE if row.verdict.startswith(SURROGATE) else row.verdict
+
+
+def _badness(row: Row) -> tuple[bool, bool, float]:
+    """Wrong rows first, then those with something to say, and in each the worst first."""
+    finite = math.isfinite(row.difference)
+    size = row.difference / row.tolerance if finite else math.inf
+    return row.passed, _kind(row) in (OK, UNUSED), -size

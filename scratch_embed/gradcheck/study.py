@@ -1,0 +1,213 @@
+"""How the error of a difference depends on its step: the curve behind the choice of h.
+
+Too long a step and curvature comes in: the truncation arm, where the error grows as h, h^2 or
+faster. Too short and the two losses agree to nearly all their digits, so that their difference is
+rounding: the rounding arm, where the error grows as 1/h. The best step lies where they meet. A
+function that is linear or quadratic in every entry has no truncation arm, and with whole numbers
+and h = 1 its central difference is exact to the bit. The complex step has no rounding arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed.gradcheck.numeric import (
+    CENTRAL_STEP,
+    RICHARDSON_STEP,
+    Line,
+    Loss,
+    central,
+    complex_step,
+    gradient,
+    holding,
+    richardson,
+    stream,
+)
+from scratch_embed.gradcheck.reentrant import gradients
+from scratch_embed.tensor import Tensor
+
+STEPS = 10.0 ** -np.arange(0, 13)
+MOST = 12  # entries of each tensor that the error is the largest of
+
+
+def forward_difference(line: Line, noise: float, h: float) -> tuple[float]:
+    """(L(x + h) - L(x)) / h, the first one thinks of."""
+    h = line.step(h)
+    return ((line(h) - line(0.0)) / h,)
+
+
+CURVES = {  # name: (function, dtype, how the error grows with h at its truncation arm)
+    "forward": (forward_difference, np.float64, 1),
+    "central": (central, np.float64, 2),
+    "richardson": (richardson, np.float64, 6),
+    "complex": (complex_step, np.complex128, 2),
+    "central, float32": (central, np.float32, 2),
+}
+CHOSEN = {"central": CENTRAL_STEP, "richardson": RICHARDSON_STEP}
+
+
+class Study(NamedTuple):
+    """Errors of every method over a range of steps, relative to the largest derivative.
+
+    steps (S,), errors {method: (S,)}, reference: what the errors are measured against.
+    """
+
+    name: str
+    steps: np.ndarray
+    errors: dict[str, np.ndarray]
+    reference: str
+
+    def best(self, method: str) -> tuple[float, float]:
+        """The step with the smallest error, and that error."""
+        at = int(np.argmin(self.errors[method]))
+        return float(self.steps[at]), float(self.errors[method][at])
+
+    def has_truncation(self, method: str) -> bool:
+        """Whether the error at a long step is more than rounding."""
+        eps = np.finfo(np.float32 if "float32" in method else np.float64).eps
+        return bool(self.errors[method][self.steps >= 0.01].max() > 1e4 * eps)
+
+    def has_rounding(self, method: str) -> bool:
+        """Whether a short step leaves little but rounding."""
+        return bool(self.errors[method][-1] > 1e-8)
+
+    def arms(self, method: str) -> str:
+        """What makes the error grow, in words."""
+        order = CURVES[method][2]
+        grows = "h" if order == 1 else f"h^{order}"
+        found = ["rounding ~ 1/h on the left"] * self.has_rounding(method)
+        found += [f"truncation ~ {grows} on the right"] * self.has_truncation(method)
+        return ", ".join(found) or "none: exact at every step"
+
+    def table(self) -> str:
+        """One line a step, one column a method; the step that gradcheck takes is marked *."""
+        names = list(self.errors)
+        lines = [f"{'h':>8}" + "".join(f"{name:>18}" for name in names)]
+        for s, h in enumerate(self.steps):
+            cells = ""
+            for name in names:
+                taken = name in CHOSEN and abs(np.log10(CHOSEN[name] / h)) < 0.5
+                cells += f"{self.errors[name][s]:>17.1e}" + ("*" if taken else " ")
+            lines.append(f"{h:>8.0e}{cells}".rstrip())
+        lines.append("* about the step that gradcheck takes; errors relative to the largest")
+        lines.append(f"derivative, against {self.reference}")
+        lines += [f"{name}: {self.arms(name)}" for name in names]
+        return "\n".join(lines)
+
+    __str__ = table
+
+    def figure(self):
+        """The curves on logarithmic axes, arms named, the step that gradcheck takes ringed."""
+        from scratch_embed import plot
+
+        fig, ax = plot.figure(size=(8.4, 5.2))
+        floor = 1e-17  # an error of 0 has no logarithm
+        curves = {name: np.maximum(errors, floor) for name, errors in self.errors.items()}
+        plot.lines(ax, self.steps, curves, logx=True, logy=True, marker="o",
+                   xlabel="step h", ylabel="largest error / largest derivative",
+                   title=f"{self.name}: how the error depends on the step")  # fmt: skip
+        for name, h in CHOSEN.items():
+            at = int(np.argmin(np.abs(np.log10(self.steps / h))))
+            label = "step that gradcheck takes" if name == "central" else None
+            ax.plot(self.steps[at], curves[name][at], "o", ms=13, mfc="none", mec="black", mew=1.6,
+                    ls="none", label=label)  # fmt: skip
+        right = "truncation arm: error ~ h² (central)"
+        if not self.has_truncation("central"):
+            right = "no truncation arm: rounding is all there is"
+        for x, side, text in ((0.01, "left", "rounding arm: error ~ 1/h"), (0.99, "right", right)):
+            ax.text(x, 0.97, text, ha=side, va="top", fontsize=11, transform=ax.transAxes)
+        ax.set_ylim(floor / 3, 1e3)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=9,
+                  frameon=False)  # fmt: skip
+        return fig
+
+    def save(self, path: str | Path) -> Path:
+        """Draw the figure into a file, and return its path."""
+        from scratch_embed import plot
+
+        return plot.save(self.figure(), path)
+
+
+def step_study(
+    fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0, name: str | None = None
+) -> Study:
+    """The error of every method at steps from 1 down to 1e-12, for up to 12 entries a tensor.
+
+    Errors are measured against the complex step at 1e-20, which is right to the last digits, or
+    where that cannot be taken against Richardson's extrapolation.
+
+    >>> from scratch_embed.functional import tanh
+    >>> study = step_study(tanh, Tensor([0.3, -1.2], requires_grad=True))
+    >>> study.has_truncation("central"), study.has_rounding("complex")
+    (True, False)
+    """
+    checked = list(dict.fromkeys(t for t in tensors if t.requires_grad and t.size))
+    if not checked:
+        raise ValueError("no tensor given requires a gradient, so there is no derivative to study")
+    rng = stream(seed)
+    with holding(checked):
+        out = fn(*tensors)
+        loss = Loss(fn, tensors, rng.standard_normal(out.shape))
+        some = {t: _some(t, rng) for t in checked}
+        places = [(t, i) for t in checked for i in some[t]]
+        truth = np.concatenate([gradient(loss, t, some[t]) for t in checked])
+        errors = {}
+        for method, (numerator, dtype, _) in CURVES.items():
+            try:
+                errors[method] = _errors(numerator, dtype, loss, checked, places, truth)
+            except (TypeError, np.exceptions.ComplexWarning):
+                continue  # an operation that does not take complex numbers
+    reference = "the complex step at 1e-20" if "complex" in errors else "Richardson's extrapolation"
+    return Study(name or getattr(fn, "__name__", "fn"), STEPS, errors, reference)
+
+
+def _some(tensor: Tensor, rng) -> list[tuple[int, ...]]:
+    flat = rng.permutation(tensor.size)[:MOST]
+    return [tuple(int(i) for i in np.unravel_index(f, tensor.shape)) for f in np.sort(flat)]
+
+
+def _errors(numerator, dtype, loss: Loss, checked, places, truth: np.ndarray) -> np.ndarray:
+    size = np.abs(truth).max() or 1.0
+    with holding(checked, dtype), np.errstate(all="ignore"):
+        values = [
+            [numerator(Line(loss, t, i, edits=True), 0.0, h)[0] for t, i in places] for h in STEPS
+        ]
+    errors = np.abs(np.array(values, dtype=float) - truth).max(axis=1) / size
+    return np.where(np.isfinite(errors), errors, np.nan)
+
+
+def exact(fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0) -> bool | None:
+    """With whole numbers and h = 1: is every central difference equal to backward, to the bit?
+
+    Small integers take the place of the data and of the cotangent, so nothing is rounded. Where
+    fn is linear or quadratic in each entry the central difference has no truncation either, and
+    equality is the honest test: True or False. None where fn is not of that kind: its values are
+    no whole numbers, or its second differences are not all the same.
+
+    >>> from scratch_embed.functional import lookup, tanh
+    >>> E = Tensor(np.ones((3, 2)), requires_grad=True)
+    >>> exact(lambda E: lookup(E, [1, 1]), E), exact(tanh, E)
+    (True, None)
+    """
+    checked = list(dict.fromkeys(t for t in tensors if t.requires_grad))
+    rng = stream(seed)
+    same = True
+    with holding(checked), np.errstate(all="ignore"):
+        for tensor in checked:
+            tensor.data = rng.integers(-2, 3, tensor.shape).astype(float)
+        out = fn(*tensors)
+        loss = Loss(fn, tensors, rng.integers(-9, 10, out.shape).astype(float))
+        grads = gradients(out, loss.cotangent, checked)
+        for tensor, grad in zip(checked, grads):
+            for index in np.ndindex(tensor.shape):
+                line = Line(loss, tensor, index, edits=True)
+                values = np.array([line(t) for t in (-2.0, -1.0, 0.0, 1.0, 2.0)])
+                bends = np.diff(values, 2)
+                if (values % 1).any() or (bends != bends[0]).any():
+                    return None
+                same &= bool((values[3] - values[1]) / 2 == grad[index])
+    return same

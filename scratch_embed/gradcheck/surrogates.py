@@ -1,0 +1,82 @@
+"""Gradients that differ from the derivative on purpose, each checked against its stated formula.
+
+    padding_idx          the row's gradient from lookups is 0
+    scale_grad_by_freq   a row's gradient is divided by its count in the batch
+    max_norm             the table is edited in place before the lookup; the gradient is that of
+                         the lookup in the edited table, and the edit itself is not differentiated
+
+The first two leave something out of the derivative that the tape lets us compute: what was
+measured, minus what is left out, must be what backward says. For max_norm the derivative is
+measured at the edited table, from the side on which the edit does nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.gradcheck.walk import Part
+from scratch_embed.tensor import Tensor
+
+
+def left_out(parts: list[Part], tensor: Tensor) -> tuple[np.ndarray, dict[int, str]]:
+    """What the options of its lookups leave out of the gradient of a table.
+
+    Returns (derivative minus stated gradient (V, D), {row: option that changed it}).
+    """
+    missing, why = np.zeros(tensor.shape), {}
+    for part in parts:
+        if part.tensor is tensor and has_options(part):
+            true, stated, rows = stated_gradient(part)
+            missing += true - stated
+            why.update(rows)
+    return missing, why
+
+
+def has_options(part: Part) -> bool:
+    """Whether this is the table of a lookup with padding_idx or scale_grad_by_freq."""
+    saved = part.node.saved
+    if part.place != 0 or not hasattr(saved, "ids"):
+        return False
+    if part.dout.size != saved.ids.size * part.tensor.shape[-1]:
+        return False  # it pools: padding then counts for nothing forward either
+    padding = getattr(saved, "padding_idx", None)
+    return padding is not None or bool(getattr(saved, "scale_grad_by_freq", False))
+
+
+def stated_gradient(part: Part) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
+    """The derivative of a lookup, the gradient its options state, and the rows where they differ.
+
+    Written with np.add.at and not with the package's own scatter, so that it is a second opinion.
+    """
+    saved = part.node.saved
+    ids = saved.ids.reshape(-1)
+    true = np.zeros(part.tensor.shape)
+    np.add.at(true, ids, part.dout.reshape(len(ids), -1))
+    stated, rows = true.copy(), {}
+    if getattr(saved, "scale_grad_by_freq", False):
+        counts = np.bincount(ids, minlength=len(true))
+        stated /= np.maximum(counts, 1)[:, None]
+        rows.update({int(v): "scale_grad_by_freq" for v in np.flatnonzero(counts > 1)})
+    if getattr(saved, "padding_idx", None) is not None and saved.padding_idx in ids:
+        stated[saved.padding_idx] = 0
+        rows[int(saved.padding_idx)] = "padding_idx"
+    return true, stated, rows
+
+
+def is_max_norm(before: np.ndarray, after: np.ndarray, once_more: np.ndarray) -> bool:
+    """Whether an edit in place is a renormalisation: some rows shrunk, and nothing left to do.
+
+    Every changed row must be a multiple below 1 of what it was, and a second run must change
+    nothing more. An edit like `weight *= 0.5` by mistake is not of this kind.
+    """
+    if before.ndim != 2 or not np.allclose(after, once_more, rtol=1e-12, atol=0):
+        return False
+    changed = np.flatnonzero((before != after).any(axis=1))
+    share = (before[changed] * after[changed]).sum(axis=1) / (before[changed] ** 2).sum(axis=1)
+    shrunk = np.allclose(after[changed], share[:, None] * before[changed], rtol=1e-9, atol=1e-300)
+    return bool(shrunk and (0 < share).all() and (share < 1).all())
+
+
+def inward(value: float) -> int:
+    """The direction in which an entry gets smaller, so that no row grows past max_norm."""
+    return -1 if value > 0 else 1 if value < 0 else 0

@@ -1,0 +1,79 @@
+"""Backward once more, told part by part: which operation handed which gradient to which tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scratch_embed.tensor import Node, Tensor, tape
+
+
+class Part(NamedTuple):
+    """What one operation contributed to the gradient of one of its inputs."""
+
+    node: Node
+    dout: np.ndarray  # the gradient that arrived at the operation's output
+    out: np.ndarray  # that output
+    tensor: Tensor  # the input
+    place: int  # which of the operation's arguments it is
+    grad: np.ndarray  # the contribution, dense; zeros when backward returned None
+
+
+class Walk(NamedTuple):
+    grads: dict[Tensor, np.ndarray]  # the total gradient of every tensor on the tape
+    parts: list[Part]  # what they are sums of, in the order of backward
+    overwrites: list[str]  # operations whose backward wrote into what it was given
+
+
+def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
+    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything."""
+    pending, parts, overwrites = {out: cotangent}, [], []
+    for tensor in tape(out):
+        dout, node = pending.get(tensor), tensor.node
+        if dout is None or node is None:
+            continue
+        given, kept = dout.copy(), [array.copy() for array in arrays(node.saved)]
+        for place, parent, grad in _contributions(node, given):
+            parts.append(Part(node, dout, tensor.data, parent, place, grad))
+            pending[parent] = pending[parent] + grad if parent in pending else grad
+        if not same_bits(given, dout):
+            overwrites.append(f"backward of {node.name} writes into dout, which it only borrows")
+        if not all(same_bits(a, b) for a, b in zip(kept, arrays(node.saved))):
+            overwrites.append(f"backward of {node.name} changes what its forward saved")
+    return Walk(pending, parts, overwrites)
+
+
+def _contributions(node: Node, dout: np.ndarray) -> Iterator[tuple[int, Tensor, np.ndarray]]:
+    """Every input that wants a gradient: its place, itself, and its part, 0 when it gets none."""
+    given = list(node.gradients(dout))
+    for place, parent in enumerate(node.inputs):
+        if not (isinstance(parent, Tensor) and parent.requires_grad):
+            continue
+        grad = np.zeros(parent.shape)
+        if given and given[0][0] is parent:
+            grad = np.array(np.asarray(given.pop(0)[1]), dtype=float)
+        yield place, parent, grad
+
+
+def plain(value: Any) -> Any:
+    """What an operation took in, without the Tensor around it."""
+    return value.data if isinstance(value, Tensor) else value
+
+
+def arrays(value: Any) -> Iterator[np.ndarray]:
+    """Every array inside what an operation saved."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from arrays(item)
+    elif isinstance(value, dict):
+        yield from arrays(list(value.values()))
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are equal in shape, dtype and every bit."""
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()

@@ -1,0 +1,142 @@
+"""gradcheck catches every planted bug and calls it by its name, and does not cry wolf."""
+
+from __future__ import annotations
+
+import numpy as np
+import planted
+import pytest
+
+from scratch_embed import Tensor
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import catalogue, gradcheck
+from scratch_embed.gradcheck.causes import HYPOTHESES
+
+IDS = planted.IDS
+
+
+def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
+    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+# ---- planted bugs, each by its name --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda mutant: mutant.name)
+def test_planted_bugs_are_caught_and_named(mutant):
+    for seed in range(3):
+        fn, tensors = mutant.build(np.random.default_rng(seed))
+        report = gradcheck(fn, *tensors, seed=seed)
+        assert not report.passed
+        assert report.cause == mutant.cause, f"{report}"
+
+
+@pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_direction_catches_and_names_them_too(mutant):
+    fn, tensors = mutant.build(np.random.default_rng(5))
+    assert gradcheck(fn, *tensors, mode="directional").cause == mutant.cause
+
+
+def test_every_hypothesis_has_a_bug_that_it_names():
+    assert {h.name for h in HYPOTHESES} <= {mutant.cause for mutant in planted.MUTANTS}
+
+
+def test_the_operation_at_fault_is_named_and_no_other():
+    wrong_tanh = planted.broken("tanh", lambda g, s: -g * (1 - s[0] * s[0]))
+
+    def model(E):
+        return F.cross_entropy(F.project(wrong_tanh(F.lookup(E, IDS)), E), IDS[:, ::-1])
+
+    (cause,) = gradcheck(model, leaf(6, 3, name="E")).causes
+    assert (cause.name, cause.op) == ("wrong sign", "tanh")
+
+
+def test_two_faults_are_both_named():
+    minus = planted.broken("exp", lambda g, s: -g * s[0])
+    double = planted.broken("tanh", lambda g, s: 2 * g * (1 - s[0] * s[0]))
+    causes = gradcheck(lambda x: double(minus(x)), leaf(4, 3)).causes
+    assert {(c.name, c.op) for c in causes} == {("wrong sign", "exp"), ("constant factor", "tanh")}
+
+
+def test_a_tape_that_sets_instead_of_adding_is_named(monkeypatch):
+    """The last contribution replaces the first: the bug of a home-made engine."""
+
+    def accumulate_last(self, grad=None):
+        from scratch_embed.gradcheck.walk import walk
+
+        for part in walk(self, grad).parts:
+            part.tensor.grad = part.grad
+
+    monkeypatch.setattr(Tensor, "backward", accumulate_last)
+    report = gradcheck(lambda x: x * 2 + x * x, leaf(4, 3))
+    assert report.cause == "missing path"
+    assert "set instead of added" in report.causes[0].sentence
+
+
+def test_a_right_gradient_has_no_cause():
+    report = gradcheck(lambda E: F.lookup(E, IDS), leaf(6, 3))
+    assert report.passed
+    assert report.causes == []
+    assert report.cause is None
+
+
+def test_data_from_the_same_seed_do_not_hide_a_transpose():
+    """With dout equal to x, x.T @ dout is symmetric and its transpose would pass."""
+    twisted = planted.broken("matmul", lambda g, s: (g @ s.b.T, g.T @ s.a))
+    for seed in range(5):
+        x = np.random.default_rng(seed).standard_normal((4, 3))
+        fixed = Tensor(x)
+        assert not gradcheck(lambda w, x=fixed: twisted(x, w), leaf(3, 3), seed=seed).passed
+
+
+# ---- no false alarm ------------------------------------------------------------------------------
+
+
+def random_model(rng: np.random.Generator):
+    """A small model of random shape on random ids, many of them repeated."""
+    V, D, B, T = rng.integers(2, 9), rng.integers(1, 6), rng.integers(1, 4), rng.integers(1, 6)
+    ids, targets = rng.integers(0, V, (2, B, T)) if rng.random() < 0.7 else np.zeros((2, B, T), int)
+    E = Tensor(rng.standard_normal((V, D)) * 10.0 ** rng.uniform(-2, 1), requires_grad=True)
+    W = Tensor(rng.standard_normal((D, D)), requires_grad=True)
+    P = Tensor(rng.standard_normal((T, D)), requires_grad=True)
+    gamma = Tensor(rng.standard_normal(D), requires_grad=True)
+    models = [
+        (lambda E: F.cross_entropy(F.project(F.tanh(F.lookup(E, ids)), E), targets), [E]),
+        (lambda E, P: F.sigmoid(F.lookup(E, ids) + P), [E, P]),
+        (lambda E, W: F.relu(F.lookup(E, ids) @ W), [E, W]),
+        (lambda E, P, g: F.layer_norm(F.lookup(E, ids) * P, g, g, eps=0.1), [E, P, gamma]),
+        (lambda E: F.embedding_bag(E, ids, mode="mean"), [E]),
+        (lambda E: F.embedding_bag(E, ids, mode="max"), [E]),
+        (lambda E, W: F.attention(*[F.lookup(E, ids) @ W] * 3, causal=True), [E, W]),
+        (lambda E: F.lookup(E, ids, sparse=True) ** 2, [E]),
+        (lambda E: F.lookup(E, ids, padding_idx=0, scale_grad_by_freq=True), [E]),
+        (lambda E: F.log_softmax(F.lookup(E, ids)).mean(axis=0), [E]),
+        (lambda E, W: F.softmax(F.tanh(E @ W))[ids], [E, W]),
+    ]
+    return models[rng.integers(len(models))]
+
+
+def test_two_thousand_right_gradients_raise_no_alarm():
+    told = 0
+    for seed in range(15):
+        for case in catalogue.cases(seed):
+            gradcheck(case.fn, *case.tensors, mode="directional", seed=seed).raise_if_wrong()
+            told += 1
+    rng = np.random.default_rng(0)
+    for seed in range(1300):
+        fn, tensors = random_model(rng)
+        mode = "elementwise" if seed % 10 == 0 else "directional"
+        report = gradcheck(fn, *tensors, mode=mode, seed=seed)
+        assert all(row.passed for row in report.rows) and not report.problems, report
+        told += report.passed  # a saturated softmax may drown in rounding, and is then not told
+    assert told > 2200
+
+
+def test_a_direction_costs_few_evaluations():
+    calls = []
+
+    def fn(E):
+        calls.append(1)
+        return F.lookup(E, np.arange(1000) % 700)
+
+    assert gradcheck(fn, leaf(1000, 8), mode="directional").passed
+    assert len(calls) == 15  # forward twice, eleven to measure the noise, two for the derivative
