@@ -195,9 +195,8 @@ class Names:
 
 
 def arguments(node: Node) -> list[tuple[str, Any]]:
-    """Each argument with the name of its parameter."""
-    named = zip(parameters(node.forward, len(node.inputs)), node.inputs)
-    return [*named, *node.options.items()]
+    """Each positional argument with the name of its parameter."""
+    return list(zip(parameters(node.forward, len(node.inputs)), node.inputs))
 
 
 def option(value) -> str:
