@@ -41,6 +41,13 @@ def test_scatter_add_shows_the_running_sum_of_a_repeated_row(capsys):
     assert "now" in text[2] and "now" not in text[0] + text[1]
 
 
+def test_sigmoid_is_shown_and_does_not_overflow(capsys):
+    assert worked.sigmoid("z", 2.0) == pytest.approx(0.880797, abs=1e-6)
+    assert lines(capsys) == ["  s(z) = 1 / (1 + exp(-2)) = 0.880797"]
+    with np.errstate(over="raise"):
+        assert worked.sigmoid("z", -800.0) == 0.0 and worked.sigmoid("z", 800.0) == 1.0
+
+
 def test_unfold_shows_the_squares_in_reading_order(capsys):
     image = np.arange(24.0).reshape(4, 6)
     out = worked.unfold("p", image, 2)
@@ -67,6 +74,7 @@ def test_every_function_returns_what_numpy_computes(capsys):
         (worked.sum("x", a, b, a), 2 * a + b),
         (worked.mean("x", a), a.mean()),
         (worked.quotient("x", 3, -7), -3 / 7),
+        (worked.root("x", 7), 7**0.5),
         (worked.product("x", 0.5, 3), 1.5),
         (worked.softmax("z", a), exps / exps.sum()),
         (worked.softmax("z", 1000 * a), (a == a.max()).astype(float)),

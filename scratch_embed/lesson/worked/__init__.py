@@ -9,6 +9,7 @@ numbers given, never from the rounded text; what is shown has six significant di
 their first and last terms.
 """
 
+from .bpe import merge_pair, pieces
 from .tables import cross_entropy, lookup, matmul, onehot_product, scatter_add, softmax, unfold
 from .vectors import (
     cosine,
@@ -19,11 +20,14 @@ from .vectors import (
     norm,
     product,
     quotient,
+    root,
     scale,
+    sigmoid,
     sum,
 )
 
 __all__ = [
-    "cosine", "cross_entropy", "difference", "distance", "dot", "lookup", "matmul", "mean", "norm",
-    "onehot_product", "product", "quotient", "scale", "scatter_add", "softmax", "sum", "unfold",
+    "cosine", "cross_entropy", "difference", "distance", "dot", "lookup", "matmul", "mean",
+    "merge_pair", "norm", "onehot_product", "pieces", "product", "quotient", "root",
+    "scale", "scatter_add", "sigmoid", "softmax", "sum", "unfold",
 ]  # fmt: skip

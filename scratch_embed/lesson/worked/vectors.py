@@ -25,6 +25,13 @@ def quotient(label: str, numerator, denominator) -> float:
     return result
 
 
+def root(label: str, x) -> float:
+    """sqrt(512) = 22.6274. Raises ValueError for a negative number."""
+    result = math.sqrt(x)
+    chain(label, f"sqrt({number(x)})", number(result))
+    return result
+
+
 def sum(label: str, *terms):
     """The sum of one vector's numbers, of several numbers, or of several vectors, place by place.
 
@@ -81,6 +88,13 @@ def dot(label: str, a, b) -> float:
     result = float(a @ b)
     terms = [f"{factor(x)}*{factor(y)}" for x, y in zip(a, b)]
     chain(label, " + ".join(elide(terms)), plus(a * b), number(result))
+    return result
+
+
+def sigmoid(label: str, x: float) -> float:
+    """s(x) = 1 / (1 + exp(-x)), a score made into a probability. Returns the number."""
+    result = float(1 / (1 + np.exp(-x))) if x >= 0 else float(np.exp(x) / (1 + np.exp(x)))
+    chain(f"s({label})", f"1 / (1 + exp({number(-x)}))", number(result))
     return result
 
 
