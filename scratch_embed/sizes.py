@@ -149,6 +149,29 @@ def gpt2_params(
     )
 
 
+def llama_params(
+    num_embeddings: int = 32_000,
+    embedding_dim: int = 4096,
+    num_layers: int = 32,
+    mlp_dim: int = 11_008,
+    kv_dim: int | None = None,
+    tied: bool = False,
+) -> int:
+    """All numbers in a Llama: L (2 D^2 + 2 D kv_dim + 3 D mlp_dim + 2 D) + D, and its tables.
+
+    A layer has query and output (D^2 each), key and value (D kv_dim each), three matrices of the
+    feed-forward and two RMSNorms. kv_dim is D unless key and value heads are shared among queries;
+    the table is (V, D) either way, once when tied and else twice.
+
+    Llama 2 7B: 2 * 131,072,000 + 32 * 202,383,360 + 4,096 = 6,738,415,616.
+    """
+    d = _size(embedding_dim, "embedding_dim")
+    kv_dim = d if kv_dim is None else _size(kv_dim, "kv_dim")
+    layer = 2 * d * d + 2 * d * kv_dim + 3 * d * _size(mlp_dim, "mlp_dim") + 2 * d
+    tables = table_params(num_embeddings, d) * (1 if tied else 2)
+    return tables + _size(num_layers, "num_layers") * layer + d
+
+
 # -- multiply-adds (one multiply-add is two floating-point operations) ----------------------------
 
 

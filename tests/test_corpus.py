@@ -13,6 +13,7 @@ from scratch_embed.text import docstrings, toy
 from scratch_embed.text.corpus import (
     OTHER,
     Vocabulary,
+    batches_read,
     python_text,
     rank_frequency,
     read_text,
@@ -361,3 +362,15 @@ def test_antonyms_share_every_context():
 
     assert contexts("hot") == contexts("cold") and len(contexts("hot")) == 4
     assert contexts("piano").isdisjoint(contexts("hot"))
+
+
+def test_batches_read_counts_a_row_once_a_batch():
+    assert batches_read([0, 0, 1, 0, 2, 2], 4, batch_size=2).tolist() == [2, 1, 1, 0]
+    rng = np.random.default_rng(0)
+    ids = rng.integers(7, size=50)
+    naive = [sum(v in ids[at : at + 8] for at in range(0, 50, 8)) for v in range(7)]
+    assert batches_read(ids, 7, 8).tolist() == naive
+    with pytest.raises(ValueError, match="batch_size = 0"):
+        batches_read(ids, 7, 0)
+    with pytest.raises(IndexError, match="7"):
+        batches_read([0, 7], 7, 2)

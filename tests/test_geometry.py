@@ -12,9 +12,11 @@ from scratch_embed.geometry import (
     effective_rank,
     energy,
     euclidean,
+    neighbour_accuracy,
     neighbours,
     norms,
     pca,
+    rank_correlation,
     unit_rows,
 )
 
@@ -179,6 +181,29 @@ def test_energy():
     assert curve == pytest.approx(np.cumsum(pca(random_table(30, 4), 4).share))
 
 
+def test_neighbour_accuracy():
+    kinds = ["function", "noun", "noun", "verb", "noun", "function"]
+    itself = 9 * np.eye(6)
+    nearest = [(np.linalg.norm(WORDS - w, axis=1) + i).argmin() for w, i in zip(WORDS, itself)]
+    share = np.mean([kinds[n] == kind for n, kind in zip(nearest, kinds, strict=True)])
+    assert neighbour_accuracy(WORDS, kinds) == share == 5 / 6
+    assert neighbour_accuracy([[1, 0], [9, 0], [0, 1], [0, 9]], [0, 0, 1, 1], "cosine") == 1.0
+    assert neighbour_accuracy([[1, 0], [9, 0], [0, 1], [0, 9]], [0, 0, 1, 1]) == 0.5
+
+
+def test_rank_correlation():
+    assert rank_correlation([0.9, 0.1, 0.5], [8, 1, 2]) == pytest.approx(1.0)
+    assert rank_correlation([1, 2, 3], [1000, 0, -1]) == pytest.approx(-1.0)
+    a, b = np.random.default_rng(0).integers(6, size=(2, 40))  # with many ties
+    assert rank_correlation(a, b) == pytest.approx(by_pairs(a, b))
+
+
+def by_pairs(a, b) -> float:
+    """The same by pairs: the covariance of the ranks is a sum of signs of differences."""
+    sign = [np.sign(x[:, None] - x[None, :]).sum(axis=1) for x in (a, b)]
+    return float(np.corrcoef(*sign)[0, 1])
+
+
 def test_integers_and_float32_are_computed_in_float64():
     assert distances(np.array([[0, 0], [3, 4]], dtype=np.int8))[0, 1] == 5.0
     # 200 * 200 would wrap in uint8, and the difference of unsigned rows as well.
@@ -203,6 +228,9 @@ def test_integers_and_float32_are_computed_in_float64():
         (lambda: neighbours(WORDS, 1, k=True), TypeError, "k must be a whole number"),
         (lambda: neighbours(WORDS, 1, measure="dot"), ValueError, "'dot'"),
         (lambda: analogy(WORDS, 0, 1, 99), IndexError, "c = 99"),
+        (lambda: neighbour_accuracy(WORDS, [0, 1]), ValueError, r"labels.*\(2,\)"),
+        (lambda: neighbour_accuracy(WORDS, range(6), "dot"), ValueError, "'dot'"),
+        (lambda: rank_correlation([1, 1], [1, 2]), ValueError, "no order"),
         (lambda: pca(WORDS, 4), ValueError, r"1\.\.3"),
         (lambda: effective_rank(np.zeros((2, 2))), ValueError, "all zeros"),
         (lambda: energy(np.zeros((2, 2))), ValueError, "all zeros"),

@@ -19,6 +19,17 @@ def test_gpt2_small_layer_by_layer():
     assert sizes.gpt2_params() == 50_257 * d + 1024 * d + 12 * layer + 2 * d == 124_439_808
 
 
+def test_llamas_have_their_published_sizes():
+    """7B, 8B and 1B, as the checkpoints on the Hugging Face hub count them."""
+    assert sizes.llama_params() == 6_738_415_616
+    eight = {"num_embeddings": 128_256, "mlp_dim": 14_336, "kv_dim": 1024}
+    assert sizes.llama_params(**eight) == 8_030_261_248
+    small = {"embedding_dim": 2048, "num_layers": 16, "mlp_dim": 8192, "kv_dim": 512}
+    assert sizes.llama_params(128_256, **small, tied=True) == 1_235_814_400
+    untied = sizes.llama_params(128_256, **small)
+    assert untied - sizes.llama_params(128_256, **small, tied=True) == 128_256 * 2048
+
+
 @pytest.mark.parametrize(
     "name, params, mebibytes",
     [

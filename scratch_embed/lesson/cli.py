@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from . import cells
+from .quizzes import listing as quiz_listing
 from .record import Options, running
 from .suite import listing, run_all, step_one, trace_one
 
@@ -21,6 +22,8 @@ python -m lessons all           run all, with a closing table
 python -m lessons 0 --step      walk through lesson 0 cell by cell
 python -m lessons 17 --trace    walk through the backward of lesson 17 step by step
 python -m lessons figures       draw every figure
+python -m lessons exercise      list the exercises: write a piece yourself and have it checked
+python -m lessons quiz          list every quiz question (quiz 0 3: those of lessons 0 and 3)
 """
 FLAGS = ("--step", "--trace", "--quiet", "--quick", "--text", "--ledger", "--help")
 
@@ -45,7 +48,8 @@ def parser(script: str | None = None) -> Parser:
         allow_abbrev=False,
     )
     if not script:
-        made.add_argument("what", nargs="*", metavar="N | all | figures", help="which lessons")
+        what = "N | all | figures | quiz"
+        made.add_argument("what", nargs="*", metavar=what, help="which lessons")
     made.add_argument("--step", action="store_true", help="walk through cell by cell")
     made.add_argument("--trace", action="store_true", help="walk through its backward")
     made.add_argument(
@@ -97,6 +101,10 @@ def guarded(work) -> int:
 
 
 def _main(folder: Path, argv: list[str]) -> int:
+    if argv[:1] == ["exercise"]:
+        from .exercises.command import main as exercise  # it has options of its own
+
+        return exercise(folder / "exercises", argv[1:])
     arguments = _parse(parser(), argv)
     paths = cells.find(folder)
     if not arguments.what:
@@ -106,6 +114,11 @@ def _main(folder: Path, argv: list[str]) -> int:
         return 0
     if arguments.what == ["figures"]:
         return _run(list(paths.values()), arguments, figures=True)
+    if arguments.what[0] == "quiz":
+        if argv != arguments.what:
+            raise UsageError("quiz lists the questions and takes no flags; --step asks them.")
+        print(quiz_listing(_chosen(arguments.what[1:] or ["all"], paths)))
+        return 0
     return _run(_chosen(arguments.what, paths), arguments)
 
 
@@ -166,7 +179,7 @@ def _chosen(words: list[str], paths: dict[int, Path]) -> list[Path]:
     for word in words:
         number = int(word) if word.isdecimal() else None
         if number not in paths:
-            close = difflib.get_close_matches(word, ["all", "figures"], n=1)
+            close = difflib.get_close_matches(word, ["all", "figures", "quiz", "exercise"], n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
             raise UsageError(
                 f"there is no lesson {word}; there are {_known(paths)}, and all.{hint}"

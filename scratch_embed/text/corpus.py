@@ -23,6 +23,7 @@ from scratch_embed.text.docstrings import python_text
 __all__ = [
     "OTHER",
     "Vocabulary",
+    "batches_read",
     "python_text",
     "rank_frequency",
     "read_text",
@@ -129,6 +130,22 @@ def rank_frequency(counts) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"counts must be (V,) with a count above 0; its shape is {counts.shape}.")
     frequencies = np.sort(counts[counts > 0])[::-1]
     return np.arange(1, len(frequencies) + 1), frequencies
+
+
+def batches_read(ids, num_embeddings: int, batch_size: int) -> np.ndarray:
+    """In how many batches of the text each row is read, (N,) -> (V,): its updates in one pass.
+
+    A row takes at most one step for a batch, however often it stands in it.
+
+        batches_read([0, 0, 1, 0, 2, 2], 4, batch_size=2)    [2, 1, 1, 0]
+    """
+    ids = check_ids(ids, num_embeddings).reshape(-1)
+    if batch_size < 1:
+        raise ValueError(f"batch_size = {batch_size} must be at least 1.")
+    updates = np.zeros(num_embeddings, dtype=np.int64)
+    for at in range(0, len(ids), batch_size):
+        updates[np.unique(ids[at : at + batch_size])] += 1
+    return updates
 
 
 def zipf_slope(counts, first: int = 1, last: int | None = None) -> float:
