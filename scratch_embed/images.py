@@ -65,14 +65,14 @@ def glyphs(
     font: str = "DejaVuSans",
     side: int = 32,
     size: float | None = None,
-    shift: tuple[float, float] = (0.0, 0.0),
+    shift: tuple[int, int] = (0, 0),
 ) -> np.ndarray:
     """Each character as a picture, (len(characters), side, side) float32: ink is 1, paper is 0.
 
     font : one of `FONTS`, or another font file in Matplotlib's folder, without its ".ttf".
     size : of the font in pixels, 0.75 * side when None. Characters stand in the middle, on a
         base line at 0.75 of the height.
-    shift : pixels to the right and down.
+    shift : whole pixels to the right and down.
 
     Raises ValueError for a font that is not there, with the names of those that are, and for a
     character that it cannot draw, with its position.
@@ -109,12 +109,13 @@ def letter_images(
     and moved by up to a sixteenth of the side. N = len(fonts) * copies * len(letters).
     """
     rng = np.random.default_rng(rng)
-    reach = side / 16
+    fine = 4 * side  # drawn large and shrunk, so that they move by quarters of a pixel
     pages = []
     for font in fonts:
         for _ in range(check_count(copies, "copies")):
-            size, shift = side * rng.uniform(0.6, 0.85), tuple(rng.uniform(-reach, reach, 2))
-            pages.append(glyphs(letters, font, side, size, shift))
+            right, down = rng.integers(-fine // 16, fine // 16, size=2, endpoint=True)
+            large = glyphs(letters, font, fine, fine * rng.uniform(0.6, 0.85), (right, down))
+            pages.append(shrink(large, 4))
     return np.concatenate(pages)[:, None], np.tile(np.arange(len(letters)), len(pages))
 
 

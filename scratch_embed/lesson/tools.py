@@ -45,6 +45,8 @@ def figures_folder(lesson: Path | None) -> Path:
 def save_figure(figure, name: str) -> Path:
     """Save a matplotlib figure as figures/<name>, record it, and return its path.
 
+    A --quick run draws smaller experiments, and puts them in figures/quick/ beside the full ones.
+
     name: a plain file name that ends in .png, .svg or .pdf; ValueError for anything else.
     """
     if not re.fullmatch(r"[\w-]+\.(png|svg|pdf)", name):
@@ -52,9 +54,10 @@ def save_figure(figure, name: str) -> Path:
     from .. import plot  # here, so that lessons without figures do not load matplotlib
 
     record = current()
-    path = figures_folder(record.path) / name
+    folder = figures_folder(record.path)
+    path = (folder / "quick" if options.quick else folder) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     plot.save(figure, path)
     record.figures.append((path, record.cell))
-    print(f"  figure     {path.parent.name}/{name}")
+    print(f"  figure     {path.relative_to(folder.parent).as_posix()}")
     return path
