@@ -232,6 +232,15 @@ def test_large_numbers_stay_finite():
     assert cross_entropy_forward(z, 0)[0] == 2000
 
 
+def test_an_ignored_target_may_be_impossible():
+    """A logit of -inf takes the padding token out; 0 * -inf must not turn the loss into NaN."""
+    logits = np.array([[-np.inf, 1.0, 2.0], [-np.inf, 0.5, 0.5]])
+    loss, saved = cross_entropy_forward(logits, np.array([0, 2]), ignore_index=0)
+    assert loss == pytest.approx(np.log(2))
+    expected = [[0, 0, 0], [0, 0.5, -0.5]]
+    assert np.allclose(cross_entropy_backward(np.ones(()), saved), expected)
+
+
 def test_cross_entropy_sum_counts_positions_and_mean_divides_by_those_kept():
     rng = np.random.default_rng(4)
     logits, targets = rng.standard_normal((2, 5, 7)), rng.integers(1, 7, (2, 5))

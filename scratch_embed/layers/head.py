@@ -32,7 +32,7 @@ class TiedHead(Layer):
         self.weight = embedding.weight
         num_rows, dim = self.weight.shape
         self.bias = weight(np.zeros(num_rows), self.weight.dtype, "bias") if bias else None
-        std = math.sqrt(float(np.square(self.weight.data, dtype=np.float64).mean()))
+        std = float(np.linalg.norm(self.weight.data)) / math.sqrt(num_rows * dim)  # no copy of it
         expected = first_loss(num_rows, dim, std)
         if num_rows > 1 and expected > 2 * math.log(num_rows):
             warnings.warn(

@@ -56,7 +56,8 @@ def cross_entropy_forward(
     log_p, _ = log_softmax_forward(logits.reshape(-1, num_classes))
     scale = kept / kept.sum() if reduction == "mean" else kept.astype(float)
     scale = scale.astype(logits.real.dtype)
-    loss = -(scale * log_p[np.arange(len(targets)), targets]).sum()
+    log_p_target = np.where(kept, log_p[np.arange(len(targets)), targets], 0)  # not 0 * -inf
+    loss = -(scale * log_p_target).sum()
     return loss, CrossEntropySaved(log_p, targets, scale, logits.shape)
 
 
