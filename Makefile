@@ -2,7 +2,7 @@
 # time that installs (a minute, with a network), afterwards it takes a moment and needs no network.
 #
 #   PYTHON=python3.12   the Python that .venv is made with (any from 3.10 on)
-#   QUICK=1             smaller runs of the lessons
+#   QUICK=1             smaller runs of the lessons and benchmarks
 #   CH=4                the chapter of `make step`
 
 PYTHON ?=
@@ -16,7 +16,7 @@ QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
 export PYTHONPATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lessons step test gradcheck figures lint clean
+.PHONY: help setup lessons step test gradcheck bench figures lint clean
 
 help:  ## this list
 	@echo "scratch_embed: how embeddings work, computed by hand and checked"
@@ -33,6 +33,9 @@ test: setup  ## run the tests
 
 gradcheck: setup  ## compare every backward with finite differences
 	@$(VENV) -m scratch_embed.gradcheck
+
+bench: setup  ## measure speed against the machine and other libraries (QUICK=1: a minute)
+	@$(VENV) -m tests.benchmarks $(QUICKLY)
 
 figures: setup  ## draw every figure of the lessons again, into figures/
 	@$(VENV) -m lessons figures $(QUICKLY)

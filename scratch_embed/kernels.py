@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import loops
-from scratch_embed.ids import check_ids
+from scratch_embed.ids import check_ids, to_int64
 from scratch_embed.jit import get_num_threads, num_parts, run, set_num_threads
 
 __all__ = [
@@ -60,15 +60,19 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
     Raises TypeError or ValueError for a table or `out` of another kind, IndexError for a bad id.
     """
     table = _check_table(table)
-    ids = check_ids(ids, table.shape[0])
-    shape = (*ids.shape, table.shape[1])
+    num_rows, width = table.shape
+    flat = to_int64(ids, num_rows)
+    shape = (*flat.shape, width)
     if out is None:
         out = np.empty(shape, table.dtype)
     else:
         _check_out(out, shape, table)
-    rows = np.asarray(out).reshape(ids.size, table.shape[1])
+    rows = out
+    if len(shape) != 2:
+        flat, rows = flat.reshape(-1), out.reshape(flat.size, width)
     parts = num_parts(rows.size)
-    run(loops.gather, parts, rows, table, ids.reshape(-1), parts)
+    if not run(loops.gather, parts, rows, table, flat, parts):
+        check_ids(ids, num_rows)  # raises: it says which id, and where
     return out
 
 
@@ -210,7 +214,8 @@ def _row_edges(ids, num_rows: int, parts: int) -> np.ndarray:
 
 
 def _check_table(table) -> np.ndarray:
-    table = np.asarray(table)
+    if type(table) is not np.ndarray:
+        table = np.asarray(table)
     if table.ndim != 2:
         raise ValueError(
             f"table must be 2-D, one row for each id (V, D), but its shape is {table.shape}."

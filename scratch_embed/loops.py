@@ -1,6 +1,8 @@
 """The hot loops, in plain Python: Numba compiles them as they stand.
 
-They trust their arguments. `kernels.py` looks at ids, shapes and dtypes first, and calls them.
+They trust their arguments. `kernels.py` looks at ids, shapes and dtypes first, and calls them; only
+`gather` looks at its ids itself, because for a few ids a look from outside takes longer than the
+loop.
 
 A large loop is cut into parts, and each part owns its own rows of the result: no two threads ever
 write to the same place, and every row is summed in the order of n. That is why the bits do not
@@ -24,7 +26,15 @@ def prefetch(array, row):
 
 
 def gather(out, table, ids, parts):
-    """out[n] = table[ids[n]]. Part p owns its share of the rows of out."""
+    """out[n] = table[ids[n]]. Part p owns its share of the rows of out.
+
+    Returns whether all ids name rows. If one does not, nothing was read or written.
+    """
+    wrong = 0
+    for n in range(len(ids)):
+        wrong += (ids[n] < 0) | (ids[n] >= table.shape[0])
+    if wrong:
+        return False
     for part in prange(parts):
         last = (part + 1) * len(ids) // parts
         for n in range(part * len(ids) // parts, last):
@@ -32,6 +42,7 @@ def gather(out, table, ids, parts):
             row = ids[n]
             for d in range(table.shape[1]):
                 out[n, d] = table[row, d]
+    return True
 
 
 def scatter_add(table, ids, values, edges):

@@ -77,10 +77,8 @@ class Embedding:
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
         rng = np.random.default_rng(rng)
-        std = initial_std(init, embedding_dim)
-        rows = rng.standard_normal((num_embeddings, embedding_dim), dtype) * np.dtype(dtype).type(
-            std
-        )
+        rows = rng.standard_normal((num_embeddings, embedding_dim), dtype)
+        rows *= rows.dtype.type(initial_std(init, embedding_dim))
         self._set_up(rows, True, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         if self.padding_idx is not None:
             self.weight.data[self.padding_idx] = 0

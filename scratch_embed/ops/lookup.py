@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.ids import check_ids
+from scratch_embed.ids import to_int64
 from scratch_embed.rows import RowGrad
 
 
@@ -35,8 +35,8 @@ def lookup_forward(
     >>> out.tolist()
     [[0.3, 0.4], [0.3, 0.4], [0.5, 0.6]]
     """
-    out = kernels.gather(weight, ids)
-    ids = check_ids(ids, len(weight))
+    out = kernels.gather(weight, ids)  # looks at the range of the ids
+    ids = to_int64(ids, len(weight))
     padding_idx = padding_row(padding_idx, len(weight))
     return out, LookupSaved(ids, len(weight), padding_idx, scale_grad_by_freq, sparse)
 
