@@ -17,7 +17,7 @@ PACKAGE = ROOT / "scratch_embed"
 # those that share a floor do not know of each other. A new module gets its place here.
 FLOORS = [
     {"arguments", "files", "ids", "loops", "sizes", "timing"},
-    {"chooser", "geometry", "hashing", "jit", "plot", "positions"},
+    {"chooser", "disk", "geometry", "hashing", "jit", "plot", "positions"},
     {"kernels"},
     {"ladder", "rows"},
     {"ops"},
