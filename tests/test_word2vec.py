@@ -136,3 +136,11 @@ def test_vectors_find_the_hidden_classes(corpus, model):
 def test_bad_input_is_explained(use, words):
     with pytest.raises(ValueError, match=words):
         use()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_step_size_that_is_too_large_is_told_and_gives_no_nan():
+    """256 examples at once over 40 words move each row many times over."""
+    tokens = toy.zipf_classes(4000, 40, 5).tokens
+    with pytest.raises(FloatingPointError, match=r"lr 0\.5 with batch_size 256"):
+        train(tokens, 40, 16, window=1, epochs=10, lr=0.5, batch_size=256, subsample_at=None)

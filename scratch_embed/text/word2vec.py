@@ -147,7 +147,8 @@ def train(
     progress : wraps the batches of each epoch, as tqdm does.
 
     The vectors start in U(-1/2D, 1/2D), the outputs at 0, as in word2vec.c. Everything random
-    comes from `rng`, in one order, so a seed gives one result.
+    comes from `rng`, in one order, so a seed gives one result. Raises FloatingPointError when lr is
+    so large that the loss overflows.
     """
     if model not in MODELS:
         raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
@@ -171,8 +172,14 @@ def train(
             done = (epoch + start / len(order)) / epochs
             rate = dtype(lr * max(1 - done, 1e-4))
             loss = step(vectors, outputs, batch, noise, negatives, rate, rng)
-            losses.append(loss / len(batch[0]))
+            losses.append(_finite(loss, f"lr {lr} with batch_size {batch_size}") / len(batch[0]))
     return Word2Vec(vectors, outputs, np.array(losses))
+
+
+def _finite(loss: float, settings: str) -> float:
+    if not np.isfinite(loss):
+        raise FloatingPointError(f"the loss became {loss}: {settings} is too large; halve either")
+    return loss
 
 
 def _skip_gram_step(vectors, outputs, batch, noise, k, rate, rng) -> float:
