@@ -572,9 +572,9 @@ save_figure(fig, "ch08_bits_and_cost.png")
 # pictures, and read text somewhat worse than a table of characters, without ever being told that
 # letters exist.
 #
-# Read a lead of a few points as a tie. Each bar is one seed or the mean of two, and the settings (how
-# long to train, how rows start, how a picture's parts are joined) were chosen with these scores in
-# sight, not on a set kept apart, so all of them flatter a little.
+# Read a lead of a few points as a tie. Each bar is one seed or the mean of two, and the settings
+# (how long to train, how rows start, how a picture's parts are joined) were chosen with these
+# scores in sight, not on a set kept apart, so all of them flatter a little.
 #
 # What it cannot show: what a vocabulary of 128,000 does with the text of the whole web. At full
 # size we can only compute. For one input of 120 characters, or one picture, through twelve layers

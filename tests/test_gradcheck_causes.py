@@ -6,7 +6,7 @@ import numpy as np
 import planted
 import pytest
 
-from scratch_embed import Tensor
+from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import catalogue, gradcheck
 from scratch_embed.gradcheck.causes import HYPOTHESES
@@ -16,6 +16,47 @@ IDS = planted.IDS
 
 def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
     return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+# ---- a learner's own lookup, whose saved tuple has no field called ids ----------------------------
+
+
+def learners_lookup(backward):
+    def forward(weight, ids):
+        return weight[ids], (weight.shape, ids)
+
+    return differentiable(forward, backward, name="mine")
+
+
+def overwriting(dout, saved):
+    dweight = np.zeros(saved[0])
+    dweight[saved[1]] += dout
+    return dweight
+
+
+def reversing(dout, saved):
+    dweight = np.zeros(saved[0])
+    np.add.at(dweight, saved[1][::-1], dout)
+    return dweight
+
+
+def nothing(dout, saved):
+    return np.zeros(saved[0])
+
+
+@pytest.mark.parametrize(
+    ("backward", "cause"), [(overwriting, "overwritten"), (reversing, "reversed")]
+)
+def test_a_lookup_of_ones_own_is_recognised_and_its_bug_named(backward, cause):
+    mine = learners_lookup(backward)
+    report = gradcheck(lambda E: mine(E, np.array([1, 2, 1, 4])), leaf(6, 3))
+    assert report.cause == cause
+    assert {row.index[0]: row.uses for row in report.rows} == {0: 0, 1: 2, 2: 1, 3: 0, 4: 1, 5: 0}
+
+
+def test_a_lookup_of_ones_own_is_sampled_by_use_in_a_big_table():
+    mine = learners_lookup(nothing)
+    assert not gradcheck(lambda E: mine(E, np.array([17, 4_000, 17])), leaf(5_000, 4)).passed
 
 
 # ---- planted bugs, each by its name --------------------------------------------------------------

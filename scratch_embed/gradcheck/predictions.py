@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, plain
+from scratch_embed.gradcheck.walk import Part, looked_up, plain
 
 
 class Case(NamedTuple):
@@ -48,14 +48,13 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
 def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
     """(ids, values) that the operation is to add up by id, if it looked up rows."""
     saved, shape = case.part.node.saved, case.right.shape
-    if case.part.place != 0 or not hasattr(saved, "ids") or len(shape) != 2:
-        return None
-    if hasattr(saved, "bags"):  # a bag hands its dout to every id in it
+    if hasattr(saved, "bags") and case.part.place == 0:  # a bag hands its dout to every id in it
         factors = 1.0 if saved.factors is None else saved.factors[:, None]
         return saved.ids, case.dout[saved.bags] * factors
-    if case.dout.size != saved.ids.size * shape[1]:
+    ids = looked_up(case.part)
+    if ids is None or case.dout.size != ids.size * shape[1]:
         return None
-    return saved.ids, case.dout.reshape(-1, shape[1])
+    return ids, case.dout.reshape(-1, shape[1])
 
 
 def rows(case: Case) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.walk import Part
+from scratch_embed.gradcheck.walk import Part, looked_up
 from scratch_embed.tensor import Tensor
 
 
@@ -29,13 +29,13 @@ def uses_by_row(parts: list[Part], table: Tensor) -> Uses:
     for part in parts:
         if part.tensor is not table:
             continue
-        saved = part.node.saved
-        if hasattr(saved, "ids") and part.place == 0:
-            used = np.bincount(saved.ids.reshape(-1), minlength=len(table))
-            counts = used if counts is None else counts + used
-            padding.append(getattr(saved, "padding_idx", None))
-        else:
+        ids = looked_up(part)
+        if ids is None:
             only_lookups = False
+            continue
+        used = np.bincount(ids.reshape(-1), minlength=len(table))
+        counts = used if counts is None else counts + used
+        padding.append(getattr(part.node.saved, "padding_idx", None))
     shared = set(padding) - {None} if len(set(padding)) == 1 else ()
     return Uses(counts, only_lookups, tuple(shared))
 
