@@ -18,7 +18,7 @@ def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
     return planted.leaf(np.random.default_rng(seed), *shape, name=name)
 
 
-# ---- a learner's own lookup, whose saved tuple has no field called ids ----------------------------
+# ---- a learner's own lookup, whose saved tuple has no field called ids -----------------------
 
 
 def learners_lookup(backward):
@@ -45,7 +45,7 @@ def nothing(dout, saved):
 
 
 @pytest.mark.parametrize(
-    ("backward", "cause"), [(overwriting, "overwritten"), (reversing, "reversed")]
+    ("backward", "cause"), [(overwriting, "overwritten"), (reversing, "reversed scatter")]
 )
 def test_a_lookup_of_ones_own_is_recognised_and_its_bug_named(backward, cause):
     mine = learners_lookup(backward)

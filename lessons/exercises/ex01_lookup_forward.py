@@ -1,0 +1,42 @@
+"""Read rows of a table by their ids.
+
+A token's id is the number of a row; its vector is that row. Nothing is computed.
+"""
+
+import numpy as np
+
+LEVEL = "easy"
+HINTS = """
+NumPy reads several rows at once: `E[ids]`, for `ids` of any shape.
+
+NumPy takes `-1` for the last row. Look at the smallest and the largest id before you read. An
+empty array has neither, so ask `ids.size` first.
+"""
+
+
+def lookup_forward(E, ids):
+    """out[n] = E[ids[n]]                                            (V, D), (...) -> (..., D)
+
+    E    (V, D)  the table, V rows of D numbers.
+    ids  (...)   an array of integers in 0..V-1, of any shape, also empty.
+
+    Raises IndexError for an id outside 0..V-1, a negative one included: no row has that number.
+
+    Rows 2, 0 and 2 of a table of three:
+
+    >>> E = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+    >>> lookup_forward(E, np.array([2, 0, 2])).tolist()
+    [[0.5, 0.6], [0.1, 0.2], [0.5, 0.6]]
+    """
+    if ids.size and (ids.min() < 0 or ids.max() >= len(E)):
+        raise IndexError(f"ids must lie in 0..{len(E) - 1}")
+    return E[ids]
+
+
+def check(trial):
+    for rng in trial.rounds(4):
+        E = rng.standard_normal((7, 3))
+        for shape in [(), (5,), (2, 4), (2, 1, 3), (0,)]:
+            trial.same("lookup_forward", E=E, ids=trial.ids(rng, 7, *shape))
+    for bad, because in ((7, "for id 7 of a table of 7 rows"), (-1, "for id -1")):
+        trial.raises("lookup_forward", IndexError, because, E=E, ids=np.array([[0, 1], [bad, 2]]))

@@ -1,0 +1,50 @@
+"""Sum the gradients of repeated ids into one row each.
+
+A batch of 8 ids touches at most 8 rows of a table of 50,257. A sparse gradient names those rows
+and holds their sums, each row once, so that an optimiser can walk over it without thinking.
+"""
+
+import numpy as np
+
+LEVEL = "easy"
+HINTS = """
+`np.unique(ids)` gives the distinct ids, sorted.
+
+`np.unique(ids, return_inverse=True)` also tells, for each n, at which place of the distinct ids
+`ids[n]` stands. That place is the row of `sums` to which `values[n]` is added.
+
+Adding by place is a scatter-add: `np.add.at(sums, places, values)`.
+"""
+
+
+def sum_repeats(ids, values):
+    """Each distinct id once, with the sum of its values     (N,), (N, D) -> rows (U,), sums (U, D)
+
+    ids     (N,)    integers from 0 up, in any order. They may be very large: never allocate an
+                    array with a row for each number up to the largest.
+    values  (N, D)  values[n] belongs to ids[n].
+
+    Returns (rows, sums): the distinct ids in rising order, and for each the sum of its values.
+
+    Id 4 stands twice, and its values [1, 1] and [10, 10] add up:
+
+    >>> rows, sums = sum_repeats(np.array([4, 1, 4]), np.array([[1.0, 1], [2, 2], [10, 10]]))
+    >>> rows.tolist()
+    [1, 4]
+    >>> sums.tolist()
+    [[2.0, 2.0], [11.0, 11.0]]
+    """
+    rows, places = np.unique(ids, return_inverse=True)
+    sums = np.zeros((len(rows), values.shape[1]))
+    np.add.at(sums, places.reshape(-1), values)
+    return rows, sums
+
+
+def check(trial):
+    for rng in trial.rounds(6):
+        ids = trial.ids(rng, 9, 2 + 3 * int(rng.integers(4)))
+        trial.same("sum_repeats", ids=ids, values=rng.standard_normal((len(ids), 3)))
+    trial.same("sum_repeats", ids=np.array([], dtype=np.int64), values=np.zeros((0, 2)))
+    trial.lean("sum_repeats", 1e6, "it grows with the largest id",
+               ids=np.array([1_000_000, 3]), values=np.ones((2, 8)))  # fmt: skip
+    trial.same("sum_repeats", ids=np.array([2**40, 3, 2**40]), values=np.arange(6.0).reshape(3, 2))

@@ -1,0 +1,72 @@
+"""Softmax cross-entropy and its gradient: what was said, less what was true.
+
+How surprised are the scores by the true ids? The gradient is the most pleasant of all: the
+probabilities, minus 1 at the target.
+"""
+
+import numpy as np
+
+LEVEL = "medium"
+HINTS = """
+A score of 1000 has no exponential. Take the largest score of each row away first: the softmax
+does not notice.
+
+ln softmax(z)[j] = z[j] - m - ln(sum of exp(z - m)) with m = max z. Take the logarithm of the
+sum, never that of a probability, which may have become 0.
+
+`log_p[np.arange(N), targets]` picks one number from every row.
+
+Backward: probabilities p, minus 1 at the targets, times dloss, and divided by N, because the
+loss is a mean over N places.
+"""
+
+
+def cross_entropy_forward(logits, targets):
+    """loss = mean over n of -ln softmax(logits[n])[targets[n]]        (N, V), (N,) -> a number
+
+    logits   (N, V)  scores of any size, also in the thousands.
+    targets  (N,)    the true ids, integers in 0..V-1.
+
+    Four equal scores: every probability is 1/4, so the surprise is ln 4 = 1.3863.
+
+    >>> round(float(cross_entropy_forward(np.zeros((1, 4)), np.array([2]))), 4)
+    1.3863
+    """
+    z = logits - logits.max(axis=1, keepdims=True)
+    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    return -log_p[np.arange(len(targets)), targets].mean()
+
+
+def cross_entropy_backward(dloss, logits, targets):
+    """dlogits[n, j] = dloss (p[n, j] - [j = targets[n]]) / N          with p = softmax(logits)
+
+    dloss is a number, the gradient that arrives at the loss. Returns dlogits (N, V).
+
+    >>> cross_entropy_backward(1.0, np.zeros((1, 4)), np.array([2])).tolist()
+    [[0.25, 0.25, -0.75, 0.25]]
+    """
+    z = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p = z / z.sum(axis=1, keepdims=True)
+    p[np.arange(len(targets)), targets] -= 1
+    return dloss * p / len(targets)
+
+
+def check(trial):
+    def loss(logits, targets):
+        top = logits.max(axis=1, keepdims=True)
+        log_p = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+        return -log_p[np.arange(len(targets)), targets].mean()
+
+    for rng in trial.rounds(4):
+        logits, targets = 2 * rng.standard_normal((4, 5)), trial.ids(rng, 5, 4)
+        trial.same("cross_entropy_forward", logits=logits, targets=targets)
+        trial.gradients(
+            "cross_entropy_backward",
+            forward=loss,
+            backward=lambda g, z=logits, t=targets: trial.yours.cross_entropy_backward(g, z, t),
+            logits=logits,
+            targets=targets,
+        )
+    large = np.array([[1000.0, 0.0, 990.0], [-2000.0, -2000.0, 0.0]])
+    trial.same("cross_entropy_forward", logits=large, targets=np.array([2, 0]))
+    trial.same("cross_entropy_backward", dloss=1.0, logits=large, targets=np.array([2, 0]))

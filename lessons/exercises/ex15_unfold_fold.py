@@ -1,0 +1,66 @@
+"""Cut an image into patches, and put the patches back.
+
+A vision transformer reads an image as words: squares in reading order, each flattened. Both ways
+only move numbers, so each is the gradient of the other.
+"""
+
+import numpy as np
+
+LEVEL = "medium"
+HINTS = """
+Split both sides by a reshape: (C, H, W) -> (C, H/P, P, W/P, P). No number moves yet.
+
+Bring the two patch counts to the front by a transpose: (H/P, W/P, C, P, P). Then flatten to (N,
+C P P).
+
+`fold` is the same way back: reshape to (H/P, W/P, C, P, P), transpose to (C, H/P, P, W/P, P),
+reshape to (C, H, W).
+"""
+
+
+def unfold(image, P):
+    """patches[r (W/P) + s, (c P + i) P + j] = image[c, r P + i, s P + j]  (C, H, W) -> (N, C P P)
+
+    image  (C, H, W), with H and W multiples of P. N = (H/P) (W/P).
+
+    Patches follow one another as words on a page; each is flattened channel by channel.
+
+    >>> unfold(np.arange(16.0).reshape(1, 4, 4), 2).tolist()[1]
+    [2.0, 3.0, 6.0, 7.0]
+    """
+    C, H, W = image.shape
+    grid = image.reshape(C, H // P, P, W // P, P)
+    return grid.transpose(1, 3, 0, 2, 4).reshape(-1, C * P * P)
+
+
+def fold(patches, C, H, W, P):
+    """The image of which unfold(image, P) makes these patches      (N, C P P) -> (C, H, W)
+
+    >>> image = np.arange(16.0).reshape(1, 4, 4)
+    >>> fold(unfold(image, 2), 1, 4, 4, 2).tolist()[0][1]
+    [4.0, 5.0, 6.0, 7.0]
+    """
+    grid = patches.reshape(H // P, W // P, C, P, P)
+    return grid.transpose(2, 0, 3, 1, 4).reshape(C, H, W)
+
+
+def check(trial):
+    for rng, (C, H, W, P) in zip(
+        trial.rounds(4), ((1, 4, 4, 2), (3, 4, 6, 2), (2, 6, 3, 3), (2, 3, 2, 1))
+    ):
+        image = rng.standard_normal((C, H, W))
+        patches = rng.standard_normal((H * W // P**2, C * P * P))
+        trial.same("unfold", image=image, P=P)
+        trial.same("fold", patches=patches, C=C, H=H, W=W, P=P)
+
+    def cut(image):
+        return np.stack(
+            [image[:, r : r + 2, s : s + 2].reshape(-1) for r in (0, 2) for s in (0, 2, 4)]
+        )
+
+    trial.gradients(
+        "fold",
+        forward=cut,
+        backward=lambda dout: trial.yours.fold(dout, 2, 4, 6, 2),
+        image=rng.standard_normal((2, 4, 6)),
+    )

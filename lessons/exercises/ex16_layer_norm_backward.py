@@ -1,0 +1,88 @@
+"""The backward of LayerNorm: three paths from each number to each output.
+
+A number moves its own output, and through the mean and the variance every other output of its row.
+Ba, Kiros & Hinton 2016.
+"""
+
+import numpy as np
+
+from scratch_embed.ops.norm import layer_norm_forward
+
+LEVEL = "hard"
+HINTS = """
+dbeta is the sum of dout over the rows, dgamma that of dout * x_hat.
+
+Let g = gamma * dout be the gradient of x_hat. If mean and variance were constants, dx would be
+g / std. Two more terms are taken away inside the bracket.
+
+Through the mean: every number of the row lowers all outputs alike, so take mean(g) away.
+Through the variance: take x_hat * mean(g * x_hat) away.
+
+dx = (g - mean(g) - x_hat * mean(g * x_hat)) / std, means over the last axis, with
+keepdims=True.
+"""
+
+
+def layer_norm_backward(dout, x, gamma, eps):
+    """Gradients of out = gamma x_hat + beta,   x_hat = (x - mean) / sqrt(var + eps)
+
+    dout   (N, D)  the gradient that arrives.
+    x      (N, D)  the rows. Mean and variance (divided by D) are those of the D numbers of a row.
+    gamma  (D,)    eps is a small number, as 1e-5.
+
+    Returns (dx (N, D), dgamma (D,), dbeta (D,)).
+
+    Moving all numbers of a row together changes nothing, so each row of dx sums to 0:
+
+    >>> x, gamma = np.array([[1.0, 2.0, 3.0, 4.0]]), np.ones(4)
+    >>> dx, dgamma, dbeta = layer_norm_backward(np.array([[1.0, 0.0, 0.0, 0.0]]), x, gamma, 0.0)
+    >>> dx.round(4).tolist()
+    [[0.2683, -0.3578, -0.0894, 0.1789]]
+    >>> dgamma.round(4).tolist()
+    [-1.3416, 0.0, 0.0, 0.0]
+    >>> dbeta.tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
+    std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+    x_hat = (x - x.mean(axis=-1, keepdims=True)) / std
+    g = gamma * dout
+    along = x_hat * (g * x_hat).mean(axis=-1, keepdims=True)
+    dx = (g - g.mean(axis=-1, keepdims=True) - along) / std
+    return dx, (dout * x_hat).sum(axis=0), dout.sum(axis=0)
+
+
+def check(trial):
+    for rng, eps in zip(trial.rounds(4), (1e-5, 0.1, 1e-5, 0.5)):
+        x, gamma = rng.standard_normal((3, 5)), rng.standard_normal(5)
+        trial.gradients(
+            "layer_norm_backward",
+            forward=lambda x, gamma, beta, eps=eps: layer_norm_forward(x, gamma, beta, eps)[0],
+            backward=lambda g, x=x, gamma=gamma, eps=eps: trial.yours.layer_norm_backward(
+                g, x, gamma, eps
+            ),
+            mistakes=_mistakes(x, gamma, eps),
+            x=x,
+            gamma=gamma,
+            beta=rng.standard_normal(5),
+        )
+
+
+def _mistakes(x, gamma, eps):
+    std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+    x_hat = (x - x.mean(axis=-1, keepdims=True)) / std
+
+    def wrong(mean, variance, scale=gamma):
+        def backward(dout):
+            g = scale * dout
+            dx = g - mean * g.mean(axis=-1, keepdims=True)
+            dx = dx - variance * x_hat * (g * x_hat).mean(axis=-1, keepdims=True)
+            return dx / std, (dout * x_hat).sum(axis=0), dout.sum(axis=0)
+
+        return backward
+
+    return {
+        "layer_norm_backward holds mean and variance constant in dx": wrong(0, 0),
+        "layer_norm_backward lacks the path through the variance in dx": wrong(1, 0),
+        "layer_norm_backward lacks the path through the mean in dx": wrong(0, 1),
+        "layer_norm_backward forgets gamma in dx": wrong(1, 1, scale=1.0),
+    }

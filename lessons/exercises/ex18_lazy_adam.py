@@ -1,0 +1,63 @@
+"""Adam for the rows of the batch only.
+
+Adam moves every row at every step, because it remembers yesterday. Its lazy form lets rows sleep
+that the batch does not name: memory, averages and all. It is another algorithm, and the usual one
+for large tables (torch.optim.SparseAdam).
+"""
+
+import numpy as np
+
+LEVEL = "hard"
+IN_PLACE = ("E", "m", "v")
+HINTS = """
+Work on the rows: `m[rows] = 0.9 * m[rows] + 0.1 * grads`, and the same for v with `grads ** 2`.
+The rows are distinct, so assigning loses nothing.
+
+The corrections divide by `1 - 0.9**t` and `1 - 0.999**t`; t counts all steps from 1, also those
+that did not name a row.
+
+Correct copies, not the stored averages: m[rows] / (1 - 0.9**t) goes into the step, and m itself
+stays uncorrected. eps stands outside the root.
+"""
+
+
+def lazy_adam_step(E, m, v, rows, grads, t, lr):
+    """For the named rows r, in place (b1 = 0.9, b2 = 0.999, eps = 1e-8):         returns nothing
+
+        m[r] = b1 m[r] + (1 - b1) g            m' = m[r] / (1 - b1^t)
+        v[r] = b2 v[r] + (1 - b2) g^2          v' = v[r] / (1 - b2^t)
+        E[r] = E[r] - lr m' / (sqrt(v') + eps)
+
+    E, m, v  (V, D)  table and averages, changed in place; other rows keep all three.
+    rows     (U,)    distinct integers in 0..V-1.
+    grads    (U, D)  g of each of them.
+    t                1 at the first step.
+
+    At the first step m' = g and v' = g^2, so each number moves by lr, whatever its gradient:
+
+    >>> E, m, v = np.array([[1.0, 1.0], [2.0, 2.0]]), np.zeros((2, 2)), np.zeros((2, 2))
+    >>> lazy_adam_step(E, m, v, np.array([1]), np.array([[0.5, -300.0]]), 1, 0.1)
+    >>> E.round(4).tolist()
+    [[1.0, 1.0], [1.9, 2.1]]
+    >>> m.round(4).tolist()
+    [[0.0, 0.0], [0.05, -30.0]]
+    """
+    m[rows] = 0.9 * m[rows] + 0.1 * grads
+    v[rows] = 0.999 * v[rows] + 0.001 * grads**2
+    step = m[rows] / (1 - 0.9**t)
+    E[rows] -= lr * step / (np.sqrt(v[rows] / (1 - 0.999**t)) + 1e-8)
+
+
+def check(trial):
+    for rng in trial.rounds(3):
+        E, m, v = rng.standard_normal((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
+        for t in (1, 2, 3, 40):
+            rows, grads = rng.permutation(6)[:3], rng.standard_normal((3, 3))
+            trial.same("lazy_adam_step", E=E, m=m, v=v, rows=rows, grads=grads, t=t, lr=0.01)
+            trial.yours.lazy_adam_step(E, m, v, rows, grads, t, 0.01)
+    tiny = {"E": np.ones((2, 2)), "m": np.zeros((2, 2)), "v": np.zeros((2, 2))}
+    grads = np.full((1, 2), 1e-8)
+    trial.same("lazy_adam_step", **tiny, rows=np.array([0]), grads=grads, t=1, lr=1.0)
+    large = {name: np.zeros((100_000, 16)) for name in tiny}
+    trial.lean("lazy_adam_step", 1e6, "it grows with the table and not with the batch",
+               **large, rows=np.arange(8), grads=np.ones((8, 16)), t=1, lr=0.1)  # fmt: skip

@@ -1,0 +1,60 @@
+"""What the checking process does: judge one file after the other, each within its time.
+
+It is started with a folder that holds `jobs.json`, and adds a line of JSON to `verdicts.jsonl` for
+each job. `faults.txt` is for what ends it before that: a crash, or the clock.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+from .judge import Quit, TooMuch, judge
+
+MOST_PRINTED, KEPT = 1_000_000, 2_000  # characters
+
+
+class Paper(io.TextIOBase):
+    """Standard output for a learner's file: keeps the beginning, and ends a flood."""
+
+    def __init__(self):
+        self.text, self.length = "", 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.text += text[: max(KEPT - self.length, 0)]
+        self.length += len(text)
+        if self.length > MOST_PRINTED:
+            raise TooMuch(f"over {MOST_PRINTED:,} characters")
+        return len(text)
+
+
+def main(folder: str) -> None:
+    """Work through the jobs of a folder, then leave, whatever threads are still running."""
+    jobs = json.loads(Path(folder, "jobs.json").read_text(encoding="utf-8"))
+    leave, os._exit = os._exit, _quit
+    for handle in (1, 2):  # what compiled code prints goes nowhere; Python's goes on paper
+        os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
+    with (
+        open(Path(folder, "faults.txt"), "w", encoding="utf-8") as faults,
+        open(Path(folder, "verdicts.jsonl"), "w", encoding="utf-8") as verdicts,
+    ):
+        faulthandler.enable(faults)
+        for job in jobs:
+            faulthandler.dump_traceback_later(job["seconds"], exit=True, file=faults)
+            sys.stdout = sys.stderr = paper = Paper()
+            verdict = judge(job["exercise"], job["file"], job["timed"])
+            faulthandler.cancel_dump_traceback_later()
+            verdicts.write(json.dumps({**verdict, "printed": paper.text}) + "\n")
+            verdicts.flush()
+    leave(0)
+
+
+def _quit(code: int = 0) -> None:
+    raise Quit

@@ -1,0 +1,90 @@
+"""An answer against the one it should be: first its form, then its numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+RTOL = 1e-7  # of the largest number of the answer
+
+
+class Wrong(Exception):
+    """An answer is not right.
+
+    sentence says how, detail shows it; line is the learner's, where it is known; named is whether
+    the sentence tells the mistake itself and not only what came of it.
+    """
+
+    def __init__(
+        self, sentence: str, detail: str = "", line: int | None = None, named: bool = False
+    ):
+        super().__init__(sentence)
+        self.sentence, self.detail, self.line, self.named = sentence, detail, line, named
+
+
+def fit(got: Any, expected: Any, what: str) -> Any:
+    """`got` as arrays, in the form of `expected`; raises Wrong when it has another form."""
+    if got is None and expected is not None:
+        raise Wrong(f"{what} is None, which is what a function without a return gives")
+    if isinstance(expected, tuple):
+        if not isinstance(got, (tuple, list)) or len(got) != len(expected):
+            found = str(len(got)) if isinstance(got, (tuple, list)) else f"one {type(got).__name__}"
+            raise Wrong(f"{what} must be {len(expected)} results, and is {found}", named=True)
+        names = (f"{what}, result {i}," for i in range(len(got)))
+        return tuple(fit(g, e, name) for g, e, name in zip(got, expected, names))
+    if not isinstance(expected, (np.ndarray, np.generic, float)):
+        return _plain(got, expected, what)
+    try:
+        array = np.asarray(got)
+    except ValueError:
+        raise Wrong(f"{what} is a ragged list: its rows differ in length") from None
+    if array.dtype.kind not in "biuf":
+        kind = f"an array of {array.dtype}" if array.ndim else f"of type {type(got).__name__}"
+        raise Wrong(f"{what} is {kind} and not an array of real numbers")
+    if array.shape != np.shape(expected):
+        sentence = f"{what} has shape {array.shape} and must have shape {np.shape(expected)}"
+        raise Wrong(sentence, named=True)
+    return array
+
+
+def _plain(got: Any, expected: Any, what: str) -> Any:
+    """Lists of tokens, dicts of counts: only the kind is looked at here."""
+    if isinstance(expected, list) and isinstance(got, tuple):
+        return list(got)
+    if expected is not None and not isinstance(got, type(expected)):
+        kinds = type(got).__name__, type(expected).__name__
+        raise Wrong(f"{what} is of type {kinds[0]} and must be of type {kinds[1]}", named=True)
+    return got
+
+
+def difference(got: Any, expected: Any) -> str | None:
+    """Where two answers of one form differ first, in words; None when they agree."""
+    if isinstance(expected, tuple):
+        for position, (g, e) in enumerate(zip(got, expected)):
+            found = difference(g, e)
+            if found:
+                return f"result {position} {found}"
+        return None
+    if not isinstance(expected, (np.ndarray, np.generic, float)):
+        return None if got == expected else f"is {got!r} and should be {expected!r}"
+    got, expected = np.asarray(got, float), np.asarray(expected, float)
+    finite = expected[np.isfinite(expected)]
+    allowed = RTOL * np.abs(finite).max(initial=1e-12)
+    with np.errstate(invalid="ignore"):
+        off = ~((np.abs(got - expected) <= allowed) | (got == expected))
+    off &= ~(np.isnan(got) & np.isnan(expected))
+    if not off.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(off)[0])
+    where = f"at [{', '.join(map(str, at))}] " if at else ""
+    return f"{where}is {got[at]:.6g} and should be {expected[at]:.6g}"
+
+
+def shown(name: str, value: Any) -> str:
+    """`name = value`, an array laid out below its name and cut to a few lines."""
+    if not isinstance(value, np.ndarray):
+        return f"{name} = {value!r:.300}"
+    text = np.array2string(value, precision=4, threshold=40, edgeitems=2, separator=", ")
+    lead = " " * (len(name) + 3)
+    return f"{name} = " + text.replace("\n", f"\n{lead}")

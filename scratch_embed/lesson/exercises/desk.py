@@ -1,0 +1,97 @@
+"""The learner's folder: one file an exercise, and a note of how far each has come.
+
+The note, .progress.json, holds for each exercise how many hints were shown and the outcome of the
+last check together with a fingerprint of what was checked. Deleting it loses no work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from ...files import replacing
+from .exercise import Exercise
+
+FOLDER, NOTE = "exercises", ".progress.json"
+NOT_BEGUN, UNCHECKED, NOT_YET, SOLVED = "not begun", "not checked yet", "not yet right", "solved"
+
+
+class Desk:
+    """A folder with the learner's files. It is made when the first file is written."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self._note = self._read()
+
+    def path(self, exercise: Exercise) -> Path:
+        """Where the learner's file is, or will be."""
+        return self.folder / f"{exercise.name}.py"
+
+    def command(self, exercise: Exercise) -> str:
+        """What to type to begin the exercise, or to check it."""
+        folder = "" if str(self.folder) == FOLDER else f" --folder {_quoted(self.folder)}"
+        return f"python -m lessons exercise {exercise.name}{folder}"
+
+    def begin(self, exercise: Exercise) -> bool:
+        """Write the stub unless something has that name. Returns whether it was written."""
+        path = self.path(exercise)
+        if path.exists() or path.is_symlink():
+            return False
+        with replacing(path) as temporary:
+            temporary.write_bytes(self._stub(exercise))
+        return True
+
+    def state(self, exercise: Exercise) -> str:
+        """NOT_BEGUN, UNCHECKED (written or edited since the last check), NOT_YET or SOLVED."""
+        path = self.path(exercise)
+        if not path.is_file():
+            return NOT_BEGUN
+        if path.read_bytes() == self._stub(exercise):
+            return NOT_YET
+        known = self._of(exercise)
+        if known.get("checked") != self._fingerprint(exercise):
+            return UNCHECKED
+        return SOLVED if known.get("passed") is True else NOT_YET
+
+    def remember(self, exercise: Exercise, passed: bool) -> None:
+        """Note the outcome of a check of the file as it is now."""
+        self._of(exercise).update(checked=self._fingerprint(exercise), passed=passed)
+        self._write()
+
+    def hints_shown(self, exercise: Exercise) -> int:
+        shown = self._of(exercise).get("hints")
+        return min(max(shown, 0), len(exercise.hints)) if isinstance(shown, int) else 0
+
+    def show_hints(self, exercise: Exercise, count: int) -> None:
+        """Note that the first `count` hints have been read."""
+        self._of(exercise)["hints"] = count
+        self._write()
+
+    def _stub(self, exercise: Exercise) -> bytes:
+        return exercise.stub(self.command(exercise)).encode()
+
+    def _fingerprint(self, exercise: Exercise) -> str:
+        """Of the learner's file and the exercise: an edit of either makes a check out of date."""
+        path = self.path(exercise)
+        content = path.read_bytes() if path.is_file() else b""
+        return hashlib.sha256(content + b"\0" + exercise.source.encode()).hexdigest()
+
+    def _of(self, exercise: Exercise) -> dict:
+        return self._note.setdefault(exercise.name, {})
+
+    def _read(self) -> dict:
+        try:
+            note = json.loads((self.folder / NOTE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {k: v for k, v in note.items() if isinstance(v, dict)} if type(note) is dict else {}
+
+    def _write(self) -> None:
+        with replacing(self.folder / NOTE) as temporary:
+            temporary.write_text(json.dumps(self._note, indent=1), encoding="utf-8")
+
+
+def _quoted(path: Path) -> str:
+    """The path as one word of a command line, on every system."""
+    return f'"{path}"' if " " in str(path) else str(path)

@@ -1,0 +1,240 @@
+"""One learner's file against its exercise: loaded, tried, and told in one sentence what is wrong.
+
+The verdict is a dict of plain values, because it travels as JSON out of the process that ran it.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .compare import Wrong, difference, fit
+from .exercise import Exercise, definition_line, load
+from .trial import Trial
+
+
+class Quit(BaseException):
+    """The learner's file tried to end the process."""
+
+
+class TooMuch(BaseException):
+    """The learner's file prints without end."""
+
+
+def judge(exercise_path: str | Path, file: str | Path, timed: bool = True) -> dict[str, Any]:
+    """Check one file.
+
+    Returns {"passed", "found": {stage: text}, "sentence", "detail", "line"}; the last three are ""
+    and None where all is well. A hand value that is wrong does not end the check: the random cases
+    may know the cause.
+    """
+    exercise, file = load(Path(exercise_path)), Path(file)
+    verdict = {"passed": False, "found": {}, "sentence": "", "detail": "", "line": None}
+    trial = None
+    try:
+        ours = run_script(exercise.path)
+        yours = learner_functions(exercise, file)
+        trial = Trial(exercise, yours, vars(ours), timed)
+        wrong = hand_values(exercise, trial, ours)
+        wrong = _try_more(ours.check, trial, wrong)
+        if wrong:
+            raise wrong
+        verdict["passed"] = True
+    except Wrong as wrong:
+        line = wrong.line or _line_named_in(wrong.sentence, exercise, file)
+        verdict |= {"sentence": wrong.sentence, "detail": wrong.detail, "line": line}
+    except BaseException as error:  # noqa: BLE001 - whatever the file raises is told
+        verdict |= _told(error, file)
+    if trial:
+        verdict["found"] = trial.found
+    return verdict
+
+
+def _try_more(check: Callable, trial: Trial, wrong: Wrong | None) -> Wrong | None:
+    """Go on to the random cases; after a wrong hand value only for a cause to show with it."""
+    if wrong is None:
+        check(trial)
+        return None
+    try:
+        check(trial)
+    except Wrong as other:
+        if other.named:  # the mistake itself: it comes first, and the hand value shows what it does
+            return Wrong(other.sentence, f"{wrong.detail}\n\n{other.detail}", other.line)
+    except Exception:  # noqa: BLE001, S110 - the hand value is told; one thing at a time
+        pass
+    return wrong
+
+
+# ---- the learner's file --------------------------------------------------------------------------
+
+
+def run_script(path: Path) -> types.ModuleType:
+    """An exercise's own script as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def learner_functions(exercise: Exercise, file: Path) -> dict[str, Callable]:
+    """Run the learner's file and take the functions of the contract from it."""
+    source = file.read_bytes()
+    try:
+        code = compile(source, str(file), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:  # ValueError, on older Pythons: a null byte
+        line = getattr(error, "lineno", None) or 1 + source.partition(b"\0")[0].count(b"\n")
+        text = (getattr(error, "text", "") or "").strip()
+        raise Wrong(
+            f"Python cannot read the file: {getattr(error, 'msg', error)}", text, line
+        ) from None
+    module = types.ModuleType(file.stem)
+    module.__file__ = str(file)
+    sys.modules[file.stem] = module
+    exec(code, vars(module))  # noqa: S102 - this is the task
+    return {f.name: _function(f, module, code) for f in exercise.functions}
+
+
+def _function(contract: ast.FunctionDef, module: types.ModuleType, code) -> Callable:
+    name, parameters = contract.name, [a.arg for a in contract.args.args]
+    function = getattr(module, name, None)
+    if function is None:
+        own = {k: v for k, v in vars(module).items() if inspect.isfunction(v)}
+        made = f"; it defines {', '.join(own)}" if own else ""
+        line = _line_of(next(iter(own.values()))) if own else None
+        raise Wrong(f"there is no function {name} in the file{made}", line=line)
+    if not callable(function):
+        raise Wrong(f"{name} is of type {type(function).__name__} and must be a function")
+    try:
+        inspect.signature(function).bind(*parameters)
+    except TypeError:
+        raise Wrong(
+            f"{name}{inspect.signature(function)} does not take the arguments of its contract, "
+            f"{name}({', '.join(parameters)})",
+            line=_line_of(function),
+        ) from None
+    except ValueError:  # it has no signature to look at
+        pass
+    return function
+
+
+def _line_of(function: Callable) -> int | None:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return getattr(code, "co_firstlineno", None)
+
+
+def _line_named_in(sentence: str, exercise: Exercise, file: Path) -> int | None:
+    """The line where the function that the sentence speaks of begins."""
+    for contract in exercise.functions:
+        if re.search(rf"\b{contract.name}\b", sentence):
+            return definition_line(file, contract.name)
+    return None
+
+
+# ---- hand values ---------------------------------------------------------------------------------
+
+
+def hand_values(exercise: Exercise, trial: Trial, ours: types.ModuleType) -> Wrong | None:
+    """Work through the examples in the contracts, with the learner's functions in their place.
+
+    Returns the first value that is wrong, or None; an answer without form or an error is raised.
+    """
+    done = total = 0
+    first = None
+    for contract in exercise.functions:
+        scope = {**vars(ours), **vars(trial.yours)}
+        for example in doctest.DocTestParser().get_examples(ast.get_docstring(contract)):
+            if example.exc_msg:
+                total += 1
+                done += _refuses(example, {**scope, **_raw(trial)})
+            elif not example.want:
+                exec(example.source, scope)  # noqa: S102 - our own examples
+            else:
+                total += 1
+                wrong = _value(example, scope, contract.name)
+                first, done = first or wrong, done + (wrong is None)
+    trial.found["hand values"] = f"{done} of {total} agree"
+    return first
+
+
+def _raw(trial: Trial) -> dict[str, Callable]:
+    return {name: asked.call for name, asked in vars(trial.yours).items()}
+
+
+def _value(example: doctest.Example, scope: dict, name: str) -> Wrong | None:
+    expected = ast.literal_eval(example.want)
+    got = eval(example.source, scope)
+    arrays = isinstance(expected, (list, float)) and _numeric(expected)
+    off = None
+    if arrays:
+        wanted = np.array(expected, float)
+        off = difference(fit(got, wanted, f"the answer of {name}"), wanted)
+    elif got != expected:
+        off = "differs"
+    if off is None:
+        return None
+    detail = f"{example.source.strip()}\nshould give   {expected}\nand gives     {got}"
+    return Wrong(f"{name}: the worked example of the contract comes out otherwise", detail)
+
+
+def _numeric(values) -> bool:
+    if isinstance(values, list):
+        return all(map(_numeric, values))
+    return isinstance(values, (int, float))
+
+
+def _refuses(example: doctest.Example, scope: dict) -> bool:
+    """Whether the example raises the error that it shows."""
+    error = example.exc_msg.partition(":")[0].strip()
+    try:
+        exec(example.source, scope)  # noqa: S102
+    except Exception as raised:
+        if type(raised).__name__ == error:
+            return True
+        raise
+    raise Wrong(f"{example.source.strip()} must raise {error}, and does not")
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def _told(error: BaseException, file: Path) -> dict[str, Any]:
+    """An error in one sentence, with the learner's line that raised it."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
+    if not frames and hasattr(error, "raised_by"):
+        return _compiler_says(error, file)
+    if not frames:
+        lines = "".join(traceback.format_exception(error)).rstrip()
+        return {"sentence": "the check itself failed, which is our mistake", "detail": lines}
+    text = " ".join(str(error).split())
+    kinds = {
+        NotImplementedError: text or "nothing is written here yet",
+        Quit: "this ends the whole process; a function only returns",
+        SystemExit: "this ends the whole process; a function only returns",
+        TooMuch: f"this prints without end: {text}",
+        RecursionError: "the function calls itself without end",
+        MemoryError: f"this asks for more memory than there is: {text}",
+        EOFError: "this waits for input, and a check has nobody to type it",
+    }
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    sentence = next((s for kind, s in kinds.items() if isinstance(error, kind)), said)
+    return {"sentence": sentence, "detail": frames[-1].line or "", "line": frames[-1].lineno}
+
+
+def _compiler_says(error: Exception, file: Path) -> dict[str, Any]:
+    """An error from below a function that has no frame of its own: Numba, or compiled code."""
+    first = [line.strip() for line in str(error).splitlines() if line.strip()][:2]
+    number = re.search(r"line (\d+)", str(error))
+    line = int(number[1]) if number else definition_line(file, error.raised_by)
+    sentence = f"{error.raised_by} raises {type(error).__name__}: {' '.join(first)}"
+    return {"sentence": sentence, "detail": str(error).strip()[:1500], "line": line}

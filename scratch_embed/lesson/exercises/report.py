@@ -1,0 +1,64 @@
+"""A verdict in words, and the table of all exercises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..terminal import paint, table, width, wrap
+from .desk import NOT_BEGUN, NOT_YET, SOLVED, Desk
+from .exercise import Exercise
+
+COLOURS = {SOLVED: "green", NOT_YET: "red", NOT_BEGUN: "dim"}
+MOST_LINES = 12  # shown of what a file printed
+
+
+def listing(exercises: Mapping[str, Exercise], desk: Desk) -> str:
+    """Every exercise with its level and the learner's state, and how many are solved."""
+    rows, solved = [], 0
+    for exercise in exercises.values():
+        state = desk.state(exercise)
+        solved += state == SOLVED
+        state = paint(state, COLOURS.get(state, "yellow"))
+        rows.append([str(exercise.number), exercise.name, exercise.level, exercise.title, state])
+    text = table(["", "exercise", "level", "what to write", "state"], rows, right=[0])
+    return f"{text}\n\n{solved} of {len(rows)} solved, in {shown_path(desk.folder)}"
+
+
+def verdict(exercise: Exercise, file: Path, found: Mapping[str, Any]) -> str:
+    """What a check found: how far it went, what is wrong and where, and what the file printed."""
+    state = SOLVED if found["passed"] else NOT_YET
+    blocks = [f"{paint(exercise.name, 'bold')}   {paint(state, COLOURS[state], 'bold')}"]
+    if found["found"]:
+        size = max(map(len, found["found"]))
+        blocks.append("\n".join(f"  {k:<{size}}   {v}" for k, v in found["found"].items()))
+    if found["sentence"]:
+        blocks.append(_wrong(file, found))
+    if found["printed"]:
+        lines = found["printed"].rstrip().splitlines()
+        cut = ["..."] * (len(lines) > MOST_LINES)
+        blocks.append("\n".join(["Your file printed:", *indented([*lines[:MOST_LINES], *cut])]))
+    return "\n\n".join(blocks)
+
+
+def _wrong(file: Path, found: Mapping[str, Any]) -> str:
+    place = shown_path(file) + (f", line {found['line']}" if found["line"] else "")
+    sentence = "\n".join(wrap(f"{place}: {found['sentence']}.".replace("..", "."), width()))
+    detail = indented(found["detail"].splitlines())
+    return "\n\n".join([paint(sentence, "red"), *(["\n".join(detail)] if detail else [])])
+
+
+def indented(lines: list[str]) -> list[str]:
+    """The lines, moved in by two."""
+    return [f"  {line}".rstrip() for line in lines]
+
+
+def shown_path(path: Path) -> str:
+    """The path from where the learner stands, or whole when that is shorter."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # Windows: another drive
+        return str(path)
+    return min(relative, str(path), key=len)

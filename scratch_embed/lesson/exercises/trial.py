@@ -1,0 +1,232 @@
+"""The questions that an exercise's `check(trial)` can ask of the learner's functions.
+
+    for rng in trial.rounds(5):
+        E, ids = rng.standard_normal((6, 3)), trial.ids(rng, 6, 4)
+        trial.same("lookup_forward", E=E, ids=ids)              the answer of the solution
+        trial.gradients("lookup_backward", ..., E=E, ids=ids)   what finite differences say
+    trial.raises("lookup_forward", IndexError, E=E, ids=ids)    a refusal
+    trial.lean("sgd_step", most=1e6, ...)                       memory
+    trial.faster("scatter_add", readable, times=20, ...)        speed
+
+Each raises `Wrong` at the first answer that is not right.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...gradcheck import gradcheck
+from ...tensor import Tensor, differentiable
+from .compare import Wrong, difference, fit, shown
+from .exercise import Exercise
+
+ROWS_SHOWN = 8  # of a gradcheck table
+
+
+class Asked:
+    """A learner's function, called as its contract says and looked at on the way out.
+
+    Arguments are bound to the parameters of the contract and handed over by position, as copies
+    but for those that the function is to change in place.
+    """
+
+    def __init__(self, name: str, yours: Callable, ours: Callable, in_place: tuple[str, ...]):
+        self.name, self.yours, self.ours, self.in_place = name, yours, ours, in_place
+        self.signature = inspect.signature(ours)
+
+    def __call__(self, *args, **kwargs):
+        given = self.signature.bind(*args, **kwargs).arguments
+        expected = self.ours(**copies(given))
+        handed = {k: v if k in self.in_place else copied(v) for k, v in given.items()}
+        got = self.call(*handed.values())
+        for name, value in handed.items():
+            if name not in self.in_place and difference(value, given[name]):
+                raise Wrong(
+                    f"{self.name} changes its argument {name} in place, and whoever passed it "
+                    "still needs it: work on a copy"
+                )
+        return fit(got, expected, f"the answer of {self.name}")
+
+    def call(self, *args) -> Any:
+        """The learner's function as it is. An error remembers that it came from here."""
+        try:
+            return self.yours(*args)
+        except Exception as error:
+            error.raised_by = self.name  # a compiler's error has no line of theirs in its traceback
+            raise
+
+
+class Trial:
+    """All functions of one exercise, the learner's and the solution's, and what was found so far.
+
+    yours : the learner's functions as attributes, each an `Asked`.
+    found : {stage: how far it went}, in the order in which the stages were entered.
+    timed : whether `faster` measures; tests leave it out.
+    """
+
+    def __init__(
+        self, exercise: Exercise, yours: Mapping[str, Callable], ours: Mapping[str, Callable],
+        timed: bool = True, clock: Callable[[], float] = time.perf_counter,
+    ):  # fmt: skip
+        asked = {n: Asked(n, yours[n], ours[n], exercise.in_place) for n in yours}
+        self.yours = SimpleNamespace(**asked)
+        self.in_place = exercise.in_place
+        self.found: dict[str, str] = {}
+        self.timed, self.clock = timed, clock
+        self._cases = self._checks = self._entries = 0
+
+    def rounds(self, count: int) -> Iterator[np.random.Generator]:
+        """A generator of random numbers for each round; the same ones at every check."""
+        for seed in range(count):
+            yield np.random.default_rng(seed)
+
+    def ids(self, rng: np.random.Generator, num_rows: int, *shape: int) -> np.ndarray:
+        """Random ids with a repeat among them, and a row that none of them names."""
+        allowed = np.delete(np.arange(num_rows), rng.integers(num_rows))
+        size = math.prod(shape)
+        few = rng.permutation(allowed)[: size // 2 + 1]
+        ids = rng.permutation(np.resize(few, size))
+        if size:
+            ids[-1] = ids[0]
+        return ids.reshape(shape)
+
+    def same(self, name: str, **arguments: Any) -> None:
+        """The learner's function must answer as the solution does, and leave arrays as it does."""
+        asked = getattr(self.yours, name)
+        theirs, ours = copies(arguments), copies(arguments)
+        expected = asked.ours(**ours)
+        compared = {f"{name}({', '.join(arguments)})": (asked(**theirs), expected)}
+        for changed in self.in_place:
+            compared[f"after {name}, {changed}"] = theirs[changed], ours[changed]
+        for what, (answer, right) in compared.items():
+            off = difference(answer, right)
+            if off:
+                raise Wrong(f"{what} {off}", told(arguments))
+        self._cases += 1
+        self.found["random cases"] = f"{self._cases} agree"
+
+    def raises(self, name: str, error: type[Exception], because: str, **arguments: Any) -> None:
+        """The learner's function must refuse these arguments with `error`."""
+        try:
+            getattr(self.yours, name).call(*copies(arguments).values())
+        except error:
+            self.found["refusals"] = f"{error.__name__} where it is due"
+            return
+        sentence = f"{name} must raise {error.__name__} {because}, and returns an answer"
+        raise Wrong(sentence, told(arguments))
+
+    def gradients(
+        self, name: str, forward: Callable, backward: Callable, saved: Any = (),
+        mistakes: Mapping[str, Callable] | None = None, **arrays,
+    ) -> None:  # fmt: skip
+        """`backward(dout)` must be the derivative of `forward(*arrays)`, by finite differences.
+
+        Arrays of floats are differentiated by, those of integers are not; `backward` returns a
+        gradient for each of the floats. forward takes complex numbers as well, so that gradcheck
+        can measure without rounding. Two arguments help to name a mistake: `saved` is what an
+        operation of the package would keep, and `mistakes` holds sentences with the backward that
+        each of them would make.
+        """
+        values = copies(arrays)
+        learns = {key: np.asarray(value).dtype.kind == "f" for key, value in values.items()}
+        op = differentiable(
+            lambda *inputs: (forward(*inputs), saved), lambda dout, _: backward(dout), name=name
+        )
+        tensors = {k: Tensor(v, requires_grad=True, name=k) for k, v in values.items() if learns[k]}
+
+        def fn(*given):
+            inputs = values | dict(zip(tensors, given))
+            return op(*inputs.values())
+
+        report = gradcheck(fn, *tensors.values(), name=name, seed=self._checks)
+        if not report.passed:
+            constants = {key: value for key, value in values.items() if not learns[key]}
+            known = _mistake(mistakes or {}, backward, np.shape(forward(*values.values())))
+            raise _gradient_wrong(name, report, constants, known)
+        self._checks += 1
+        self._entries += len(report.rows)
+        checks = "1 check" if self._checks == 1 else f"{self._checks} checks"
+        self.found["gradients"] = (
+            f"{self._entries} entries agree with finite differences, in {checks}"
+        )
+
+    def lean(self, name: str, most: float, because: str, **arguments: Any) -> None:
+        """The function must not take more than `most` bytes of memory at any time."""
+        function, handed = getattr(self.yours, name).call, copies(arguments)
+        tracemalloc.start()
+        try:
+            function(*handed.values())
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        size = f"{peak / 1e3:,.0f} kB at most, {most / 1e3:,.0f} kB allowed"
+        if peak > most:
+            raise Wrong(f"{name} takes too much memory, {size}: {because}")
+        self.found["memory"] = size
+
+    def faster(self, name: str, readable: Callable, times: float, **arguments: Any) -> None:
+        """The function must be `times` as fast as a readable loop on the same arguments."""
+        if not self.timed:
+            return
+        yours = getattr(self.yours, name).yours
+        yours(*copies(arguments).values())  # compiles, where there is something to compile
+        fast = min(self._seconds(yours, arguments) for _ in range(5))
+        slow = min(self._seconds(readable, arguments) for _ in range(2))
+        ratio = slow / max(fast, 1e-9)
+        pace = f"{ratio:,.0f} times as fast as the readable loop, {times:g} asked"
+        if ratio < times:
+            raise Wrong(f"{name} is right, but slow: {pace}")
+        self.found["speed"] = f"{1e3 * fast:.2f} ms, {pace}"
+
+    def _seconds(self, function: Callable, arguments: dict) -> float:
+        handed = list(copies(arguments).values())
+        start = self.clock()
+        function(*handed)
+        return self.clock() - start
+
+
+def copied(value: Any) -> Any:
+    """A copy that the receiver may do with what it likes."""
+    return value.copy() if isinstance(value, (np.ndarray, list, dict)) else value
+
+
+def copies(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, each a copy."""
+    return {name: copied(value) for name, value in arguments.items()}
+
+
+def told(arguments: Mapping[str, Any]) -> str:
+    """The arguments of a call, one below the other."""
+    return "\n".join(shown(name, value) for name, value in arguments.items())
+
+
+def _mistake(mistakes: Mapping[str, Callable], backward: Callable, shape: tuple) -> str | None:
+    """The sentence of the mistake that answers a random dout as the learner's backward does."""
+    dout = np.random.default_rng(0).standard_normal(shape)
+    answer = backward(dout)
+    for sentence, wrong in mistakes.items():
+        if difference(answer, wrong(dout)) is None:
+            return sentence
+    return None
+
+
+def _gradient_wrong(name: str, report, constants: Mapping[str, Any], known: str | None) -> Wrong:
+    """What a gradcheck report tells a learner: the mistake by name, the table, and where."""
+    causes = [cause for cause in report.causes if cause.name != "local derivative"]
+    sentence = known or (causes[0].sentence if causes else None)
+    amiss = [f"amiss: {problem}" for problem in report.problems]
+    others = [f"also likely: {cause.sentence}" for cause in causes[0 if known else 1 :]]
+    table = [report.table(ROWS_SHOWN), *report.remarks(), *others, *amiss]
+    return Wrong(
+        sentence or f"the gradient of {name} is not what finite differences say",
+        "\n".join([told(constants)] * bool(constants) + table),
+        named=sentence is not None,
+    )
