@@ -758,12 +758,13 @@ reference("001-uses-vocab-range", [llama.num_embeddings, gemma.num_embeddings],
           printed="32K; 256K", source=f"{llama.source}; {gemma.source}")  # fmt: skip
 erratum(
     "001-uses-bert-tokenizer", bert.method, printed="BPE or SentencePiece",
-    because="BERT's pieces are WordPiece, which merges by likelihood instead of count "
-    "(Devlin et al. 2019)",
+    because="BERT's pieces are WordPiece (Devlin et al. 2019), which merges by likelihood instead "
+    "of count (Schuster & Nakajima 2012)",
 )  # fmt: skip
 reference("004-recap-30k-50k", [bert.num_embeddings, gpt2.num_embeddings],
           printed="~30K; 50K", source=f"{bert.source}; {gpt2.source}")  # fmt: skip
-known_since = {"hallucinate": 1650, "deepfake": 2017}  # "1650s", Online Etymology Dictionary
+# Online Etymology Dictionary (1604 to deceive, 1652 to have illusions); Wiktionary
+known_since = {"hallucinate": 1604, "deepfake": 2017}
 coined = max(known_since, key=known_since.get)
 spelled = by_bytes.pieces(coined)
 erratum(

@@ -77,7 +77,8 @@ MODELS = {
         "config.json of meta-llama/Llama-3.2-1B"),
     "Mistral 7B": Model(
         32_000, 4096, 32_768, 32, False, "rotary",
-        "Jiang et al. 2023; config.json of mistralai/Mistral-7B-v0.1"),
+        "Jiang et al. 2023 (whose table 1 has a context of 8,192); config.json of "
+        "mistralai/Mistral-7B-v0.1"),
     "Gemma 2B": Model(
         256_000, 2048, 8192, 18, True, "rotary",
         "Gemma Team 2024; config.json of google/gemma-2b (the report counts 256,128 rows)"),

@@ -28,7 +28,8 @@ def rotary_forward(
 
     The angle of pair i at position p is p / base^(2i / D). Positions are 0 .. T-1 when None, or
     any numbers that broadcast to (..., T). layout: "interleaved" pairs columns 2i and 2i + 1, as
-    the paper does; "concatenated" pairs i and i + D/2, as the Llama models do. Norms stay.
+    the paper and Meta's code for Llama do; "concatenated" pairs i and i + D/2, as Llama in Hugging
+    Face's transformers does, with rows of the query and key weights reordered. Norms stay.
 
     Raises ValueError for an odd D, which leaves one column without a partner.
 

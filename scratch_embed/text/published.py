@@ -1,4 +1,4 @@
-"""Facts about published tokenizers. Nothing is downloaded: what stands here was looked up.
+"""Facts about published tokenizers, with their sources. Nothing is downloaded.
 
     TOKENIZERS["BERT"].method                              # "WordPiece"
     PIECES["cl100k_base"]["unhappiness"]                   # ("un", "h", "appiness")
@@ -33,11 +33,12 @@ TOKENIZERS = {
     "Mistral 7B": Tokenizer(
         "SentencePiece BPE", 32_000, "Jiang et al. 2023; config.json of mistralai/Mistral-7B-v0.1"),
     "GPT-4": Tokenizer(
-        "byte-level BPE", 100_277, "tiktoken's cl100k_base: 100,256 pieces and special tokens"),
+        "byte-level BPE", 100_277,
+        "tiktoken's cl100k_base: 100,256 pieces, special tokens up to 100,276"),
     "Llama 3": Tokenizer(
         "byte-level BPE", 128_256, "Llama Team 2024, section 3.2; config.json of Meta-Llama-3-8B"),
     "GPT-4o": Tokenizer(
-        "byte-level BPE", 200_019, "tiktoken's o200k_base, special tokens counted"),
+        "byte-level BPE", 200_019, "tiktoken's o200k_base: special tokens up to 200,018"),
     "Gemma": Tokenizer(
         "SentencePiece BPE", 256_000,
         "Gemma Team 2024: a subset of the tokenizer of Gemini; config.json of google/gemma-2b"),
