@@ -37,6 +37,7 @@ from scratch_embed.text import corpus, toy
 from scratch_embed.text.bpe import BPE
 from scratch_embed.text.bpe import train as train_bpe
 from scratch_embed.text.docstrings import SOURCES, source_files
+from scratch_embed.text.published import PIECES
 
 begin()
 
@@ -314,8 +315,9 @@ check(
 )  # fmt: skip
 
 # %% [markdown]
-# So only rows that were read receive gradient. There is one exception to remember: where the
-# table is also the head (tied), every row takes part in every score, and every row gets gradient.
+# So only rows that were read receive gradient. There is one exception to remember: where the table
+# also does the scoring (that end of a model is called its head, and the table is then tied), every
+# row takes part in every score, and every row gets gradient.
 
 # %%
 touched = {}
@@ -354,9 +356,11 @@ check(
 )
 
 # %% [markdown]
-# That was plain SGD. Other optimisers remember. Below, row A is read in the first step and not in
-# the second, row B the other way round, row C never, always with gradient 1. The table shows what
-# the *second* step did to each, in units of the learning rate.
+# That was plain SGD. Other optimisers remember: momentum keeps nine tenths of its last step, Adam
+# keeps running means of the gradient and of its square, and AdamW also shrinks every number a
+# little (weight decay). Below, row A is read in the first step and not in the second, row B the
+# other way round, row C never, always with gradient 1. The table shows what the *second* step did
+# to each, in units of the learning rate.
 
 # %%
 LR = 1e-3
@@ -502,8 +506,9 @@ def expected_updates(occurrences: float, steps: int) -> float:
 
 erratum(
     "000-ch1-frequent-five-million-updates",
-    round(expected_updates(5e6, run_steps)),
+    round(expected_updates(5e6, run_steps)) == 599_856,
     printed="5 million",
+    shown={"expected updates": round(expected_updates(5e6, run_steps))},
     because="a row takes at most one step per batch: 5 million occurrences in 600,000 batches give "
     "599,856 updates",
 )
@@ -612,9 +617,10 @@ def candidates(at: np.ndarray) -> np.ndarray:
 
 
 # %% [markdown]
-# First the gradient of one batch, by hand. With $y$ = 1 for the true word and 0 for the others,
-# each reading of word $i$ sends it $\sum_k (\sigma(E_i \cdot U_k) - y_k)\, U_k$. A word that the
-# batch holds several times collects as many such sums.
+# First the gradient of one batch, by hand. With $\sigma(z) = 1 / (1 + e^{-z})$, and $y$ = 1 for the
+# true word and 0 for the others, each reading of word $i$ sends it
+# $\sum_k (\sigma(E_i \cdot U_k) - y_k)\, U_k$. A word that the batch holds several times collects
+# as many such sums.
 
 # %%
 E64, U64 = (Tensor(t.data.astype(np.float64), requires_grad=True) for t in (E, U))
@@ -729,11 +735,10 @@ erratum(
 # The text gives two examples of words. Where a word is cut is up to the counts, not to grammar.
 
 # %%
-published = ("un", "h", "appiness")  # by OpenAI's tiktoken, with GPT-2's vocabulary and cl100k_base
 print(f"  by the pieces of NumPy's documentation: {'|'.join(full.pieces('unhappiness'))}")
 erratum(
     "000-ch1-unhappiness-split",
-    "|".join(published),
+    "|".join(PIECES["cl100k_base"]["unhappiness"]),
     printed="un|happiness",
     because="the vocabularies of GPT-2 and GPT-4 (cl100k_base) cut it in three, and chapter 7 of "
     "the same text cuts it in yet another way",

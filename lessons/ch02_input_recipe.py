@@ -288,8 +288,13 @@ compare("LayerNorm of cat", hand=normed, ours=bundle.eval()(ids, segments).numpy
 
 # %% [markdown]
 # Backward, LayerNorm takes two parts away from what arrives: its mean, and its part along the
-# normalised vector. Shifting or stretching the input would have changed nothing, so no gradient may
-# ask for it.
+# normalised vector $n$. Shifting or stretching the input would have changed nothing, so no gradient
+# may ask for it. What is left is divided by the standard deviation:
+#
+# $$dx = (g - \mathrm{mean}(g) - \mathrm{mean}(g n)\, n) / \mathrm{std}$$
+#
+# Here $g$ is the gradient that arrived at "cat" above, and the mean of $g n$ is a quarter of the
+# product below. The four numbers of $dx$ are in the closing table.
 
 # %%
 g = arriving[0, 3]
@@ -550,6 +555,7 @@ for scheme in ("rotary", "learned") if options.quick else STEPS:
     for way, name in (("interpolate", "learned, stretched"), ("clamp", "learned, last row reused")):
         source.position.past_end = way
         curves[name] = [known, *(right(model, length) for length in LENGTHS)]
+print(f"  {'length of the text':<26}" + "".join(f"{n:>8}" for n in (TRAINED, *LENGTHS)))
 for name, curve in curves.items():
     print(f"  {name:<26}" + "".join(f"{hit:8.1%}" for hit in curve))
 erratum(
@@ -641,24 +647,25 @@ folded = [table @ block for table, block in zip((tokens, places, kinds), blocks)
 other = BERTInput(6, 4, max_len=8, dtype=np.float64)
 for table, values in zip((other.token, other.position, other.segment), folded):
     table.weight.data[...] = values
-long_way = np.concatenate([tokens[ids], np.broadcast_to(places[:4], (2, 4, 4)), kinds[segments]],
-                          axis=-1) @ W  # fmt: skip
-gap = np.abs(other.sum(ids, segments).numpy() - long_way).max()
+side_by_side = np.concatenate(
+    [tokens[ids], np.broadcast_to(places[:4], (2, 4, 4)), kinds[segments]], axis=-1
+)
+gap = np.abs(other.sum(ids, segments).numpy() - side_by_side @ W).max()
 check(
     "000-ch2-concat-vs-sum",
     gap < 1e-12 and np.allclose(beside[0].grad, g @ blocks[0].T),
     shown={"largest difference, folded tables and projection": gap,
            "columns handed on, added": added.shape[-1],
-           "columns handed on, side by side": long_way.shape[-1] + 8},
+           "columns handed on, side by side": side_by_side.shape[-1]},
 )  # fmt: skip
 
 # %% [markdown]
 # ## Can a sum be taken apart?
 # Two numbers cannot be recovered from their sum. Two rows can, if they come from known tables: 200
 # tokens and 50 positions make 10,000 sums, and all of them are different, even in one column. What
-# harms is noise. So we blur each sum, look for the nearest of the 10,000, and see whether token and
-# position are found again. Beside it stands the rival at the same width: half of the columns for
-# the token, the other half for the position.
+# harms is noise. So we add noise of 0.5 to each number of the sum, look for the nearest of the
+# 10,000, and see whether token and position are found again. Beside it stands the rival at the same
+# width: half of the columns for the token, the other half for the position.
 
 # %%
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)
@@ -682,6 +689,7 @@ for width in WIDTHS:
     found["added"].append(recovered(t, p, 0.5, rng))
     halves = t * left * 2**0.5, p * ~left * 2**0.5  # as long as the rows that are added
     found["side by side, same width"].append(recovered(*halves, 0.5, rng))
+print(f"  {'columns':<26}" + "".join(f"{width:>8}" for width in WIDTHS))
 for name, curve in found.items():
     print(f"  {name:<26}" + "".join(f"{hit:8.1%}" for hit in curve))
 at = dict(zip(WIDTHS, found["added"]))
@@ -696,7 +704,7 @@ check(
 )  # fmt: skip
 
 # %% [markdown]
-# One column is hopeless, sixteen nearly do. And where the two ways differ clearly, adding is the
+# One column is hopeless, sixteen are enough. And where the two ways differ clearly, adding is the
 # better one: each row has all the columns to stand out in, not half of them.
 #
 # ## Do the two tables avoid each other?
@@ -773,7 +781,8 @@ erratum(
 # 16 columns and ask of each column what share of its variance is the token's. Then turn the whole
 # space by a random rotation, tables and heads together. Every logit stays what it was, so the model
 # is the same; but the columns are different ones. If columns had been given roles, the trained ones
-# would stand out among the turned ones.
+# would stand out among the turned ones. The purest directions are those, in any turned space, in
+# which the token's share is least and most.
 
 
 # %%

@@ -25,11 +25,11 @@ from scratch_embed.lesson import (
     compare,
     erratum,
     quiz,
-    reference,
     save_figure,
     verdict,
     worked,
 )
+from scratch_embed.lesson.printed import agrees
 from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.ops.attention import attention_forward
 from scratch_embed.ops.onehot import one_hot
@@ -110,7 +110,7 @@ rng = np.random.default_rng(3)
 weight = rng.integers(-9, 10, size=(9, dim)) / 100
 weight[0] = 0
 weight[0] = worked.difference("W[0]", y, (p @ weight).round(2)) / p[0]
-sequence = worked.matmul("x", patches, weight)
+sequence = worked.matmul("y", patches, weight)
 check("000-ch3-project-patch0", sequence[0], printed="[0.42, -0.18, 0.73, 0.05]")
 check(
     "000-ch3-tiny-sequence",
@@ -151,7 +151,7 @@ out.backward(arriving)
 by_hand = {"x": sequence, "dW": patches.T @ arriving,
            "dimage": fold_by_hand(arriving @ weight.T, (1, 6, 6), side)[0]}  # fmt: skip
 L = Loss(embed, (x, Wt), arriving)
-compare("x, the sequence", hand=by_hand["x"], ours=out.numpy())
+compare("y, the sequence", hand=by_hand["x"], ours=out.numpy())
 compare("dW", hand=by_hand["dW"], ours=Wt.grad.T, numeric=gradient(L, Wt).T)
 compare("d image", hand=by_hand["dimage"], ours=x.grad, numeric=gradient(L, x))
 
@@ -455,7 +455,7 @@ for side in sides:
     counts = [side * side * C, n, n * n, n + 1, attention_scores(n + 1)]
     rows.append([f"{side} x {side}", *(f"{k:,}" for k in counts),
                  f"{whole / 1e9:.2f}", f"{1 - linear / whole:.1%}"])  # fmt: skip
-header = ["patch", "values", "patches", "squared", "with CLS", "scores", "ViT-B, GMAC", "of it n^2"]
+header = ["patch", "values", "patches", "squared", "with CLS", "scores", "ViT-B, 10^9", "of it n^2"]
 print(columns(header, rows, right=list(range(1, 8))))
 
 # %% [markdown]
@@ -464,19 +464,27 @@ print(columns(header, rows, right=list(range(1, 8))))
 
 
 # %%
-def with_cls(side: int) -> tuple[int, int]:
-    return count[side] + 1, attention_scores(count[side] + 1)
+def leaves_out_cls(side: int, printed: str) -> bool:
+    """Is the print right for the patches alone, and the sequence of a ViT one longer?"""
+    sequence = ViTInput(224, side, embedding_dim=8, rng=0)(photo)
+    n = count[side]
+    return agrees((n, n * n), printed) and len(sequence.data) == n + 1
 
 
-left_out = "right for the patches alone; with the CLS token, which ViT always has, the sequence is "
-erratum("000-ch3-table-p32", with_cls(32), printed="49; 2,401",
-        because=f"{left_out}50 long and has 2,500 scores")  # fmt: skip
-erratum("000-ch3-table-p16", with_cls(16), printed="196; 38,416",
-        because=f"{left_out}197 long and has 38,809 scores")  # fmt: skip
-erratum("000-ch3-table-p8", with_cls(8), printed="784; 614,656",
-        because=f"{left_out}785 long and has 616,225 scores")  # fmt: skip
-erratum("000-ch3-table-p4", with_cls(4), printed="3,136; 9,834,496",
-        because=f"{left_out}3,137 long and has 9,840,769 scores")  # fmt: skip
+def with_cls(side: int) -> dict:
+    length = count[side] + 1
+    return {"patches": count[side], "with CLS": length, "scores": attention_scores(length)}
+
+
+ALONE = "right for the patches alone; attention sees CLS too, which a ViT always has"
+erratum("000-ch3-table-p32", leaves_out_cls(32, "49; 2,401"), shown=with_cls(32),
+        printed="49; 2,401", because=ALONE)  # fmt: skip
+erratum("000-ch3-table-p16", leaves_out_cls(16, "196; 38,416"), shown=with_cls(16),
+        printed="196; 38,416", because=ALONE)  # fmt: skip
+erratum("000-ch3-table-p8", leaves_out_cls(8, "784; 614,656"), shown=with_cls(8),
+        printed="784; 614,656", because=ALONE)  # fmt: skip
+erratum("000-ch3-table-p4", leaves_out_cls(4, "3,136; 9,834,496"), shown=with_cls(4),
+        printed="3,136; 9,834,496", because=ALONE)  # fmt: skip
 
 more = worked.quotient("patches, 16 to 8", count[8], count[16])
 squared = worked.quotient("their squares", count[8] ** 2, count[16] ** 2)
@@ -495,7 +503,8 @@ erratum(
 # measuring. A first answer needs no training. A vector of $D$ numbers cannot hold more than $D$
 # numbers of its patch. Take only twelve for each patch, chosen as well as any linear map can
 # choose them for this photograph (its principal components), and see how much of the picture comes
-# back. (It is no free gain: half the side is four times as many twelves.)
+# back. (It is no free gain: half the side is four times as many twelves.) Here we take the
+# photograph before halving, so that even the largest patches are many: 288 of 32 by 32.
 
 
 # %%
@@ -518,12 +527,11 @@ for side in sides:
     pieces = unfold_forward(wide, side)[0]
     rebuilt[side] = fold_forward(keep(pieces, 12), wide.shape, side)[0]
     lost[side] = float(((wide - rebuilt[side]) ** 2).mean() / wide.var())
-reference(
+check(
     "000-ch3-detail-labels",
     np.all(np.diff(list(lost.values())) < 0),
     shown={f"{P} x {P}, share of variance lost": lost[P] for P in sides}
-    | {f"values for one of D = 768, {P} x {P}": P * P * C / D for P in (32, 16)},
-    source="the page's own words, with no measurement behind them; the order holds here",
+    | {f"values for each of 768 numbers, {P} x {P}": P * P * C / D for P in (32, 16)},
 )
 
 # %% [markdown]
@@ -531,7 +539,7 @@ reference(
 # values, must.
 
 # %%
-fig, axes = plot.figure(1, 4, size=(13, 4.9))
+fig, axes = plot.figure(1, 4, size=(13, 4.1))
 for ax, side in zip(axes, sides):
     ax.imshow(np.moveaxis(rebuilt[side].clip(0, 1), 0, -1)[80:440, 100:460])
     ax.set_title(f"patches of {side}: {576 // side * (512 // side):,} tokens\n"
@@ -653,7 +661,7 @@ check(
 
 # %% [markdown]
 # ## Pictures
-# On the left the photograph under its grid. The blue frame is a patch of backdrop, the red one a
+# On the left the photograph under its grid. The blue frame is a patch of backdrop, the orange one a
 # patch of the badge. In the middle, how much the pixels of each patch vary: the backdrop is dark,
 # and outlines are bright. On the right the two patches as the vectors that they become: 256 reds,
 # then 256 greens, then 256 blues. The dull one is three flat lines.
@@ -687,7 +695,8 @@ for border in (256, 512):
 axes[2].set_xlabel("place in the vector (red, green, blue)")
 axes[2].set_ylabel("brightness, 0 to 1")
 axes[2].set_title("two patches, flattened")
-axes[2].legend(loc="upper right")
+axes[2].set_ylim(0, 1.15)
+axes[2].legend(loc="upper center", ncols=2)
 save_figure(fig, "ch03_patches.png")
 check(
     "000-ch3-visualizer",

@@ -96,7 +96,7 @@ check("000-ch4-most-similar", words[int(np.argmax(cosines))], printed="cat")
 # %%
 longer = E * np.array([[2], [1], [1], [1]])
 worked.dot("z[the], twice as long", h, longer[0])
-print(f"  cosines stay:   {[f'{geometry.cosine(h, row):.3f}' for row in longer]}")
+print("  cosines stay:  ", ", ".join(f"{geometry.cosine(h, row):.3f}" for row in longer))
 print(f"  highest logit:  {words[int(np.argmax(h @ longer.T))]}")
 
 rng = np.random.default_rng(4)
@@ -847,7 +847,7 @@ check(
 
 # %%
 fig, axes = plot.figure(1, 2, size=(12, 4.6))
-plot.lines(axes[0], np.arange(1, 151), curves, xlabel="step", ylabel="loss, nats", logy=True,
+plot.lines(axes[0], np.arange(1, 151), curves, xlabel="step", ylabel="loss, nats",
            title="A tied model with long and with short first rows")  # fmt: skip
 axes[0].axhline(np.log(100), color="grey", lw=0.8, ls=":")
 axes[0].text(150, np.log(100) * 1.04, "even chances, ln 100", ha="right", fontsize=9)
@@ -868,7 +868,7 @@ save_figure(fig, "ch04_side_by_side.png")
 rows_alike = one_map[0] > 0.999 and two_maps[0] < 0.8
 achieves = {
     "it makes the softmax cheaper to compute":
-        sizes.head_macs(100, 16) * 2 < sizes.head_macs(100, 16) + sizes.head_macs(100, 16),
+        sizes.head_macs(*pair[0].head.shape) < sizes.head_macs(*pair[1].head.shape),
     "it saves one table of V by D, and reads and scores with one geometry":
         counts[1] - counts[0] == 400 * 16 and rows_alike,
     "it always lowers the held-out loss": min(gain.values()) > 0,

@@ -153,7 +153,8 @@ check("000-ch5-widget-readout", [lengths.mean() * 1.0, geometry.norms(PE).mean()
 
 # %% [markdown]
 # An odd $D$ leaves one sine without its cosine. Nothing breaks, but the lengths are no longer quite
-# equal: $(D - 1)/2 + \sin^2$ of the last, slowest hand.
+# equal: $(D - 1)/2 + \sin^2$ of the last, slowest hand. And the layer's gradient is right there
+# too:
 
 # %%
 odd = sinusoidal(8, 5)

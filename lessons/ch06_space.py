@@ -80,7 +80,8 @@ worked.dot("slope . cat: no part along cat", by_hand, cat)
 
 # %% [markdown]
 # What cosine do two words have that have nothing to do with each other? Random rows of 768 numbers
-# are nearly at right angles: the cosines scatter about 0 by $1/\sqrt{768} = 0.036$. But trained
+# are nearly at right angles: the cosines scatter about 0 with a standard deviation
+# of $1/\sqrt{768} = 0.036$, and their mean size is four fifths of that. But trained
 # tables often share a direction that all rows have in common. With it, strangers look related,
 # until the mean row is taken away.
 
@@ -109,7 +110,10 @@ erratum(
 # ## Pull and push
 # The explorer keeps a row for each word of a theme. Words of one group pull at each other in
 # proportion to their distance; words of different groups push each other away, harder when near.
-# Three words in the plane, two of one group, are enough to do it by hand.
+# Three words in the plane, two of one group, are enough to do it by hand: words 0 and 1 of one
+# group at (0, 0) and (2, 0), and word 2 of another at (0, 1). Word $i$ is moved by word $j$ along
+# $E_j - E_i$: times $1 / k$ if they are friends, and times $-0.5 / k' / (|E_i - E_j|^2 + 0.01)$ if
+# not. Here $k = 2/3$ and $k' = 4/3$ are the friends and the strangers that a word has on average.
 
 # %%
 trio, trio_groups = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), ["pet", "pet", "color"]
@@ -372,7 +376,8 @@ check(
 # The gradient of a row is written down quickly. For one pair (id, next) the loss is
 # $-\log p_{next}$ with $p = \mathrm{softmax}(U E_{id})$, so
 # $\partial L / \partial E_{id} = U^\top (p - e_{next})$, and a batch takes the mean. What a row is
-# told depends only on what came after it. Two words with the same followers are told the same.
+# told depends on where it is and on what came after it, and on nothing else. Two words with the
+# same followers that start close together are told the same.
 
 # %%
 start, _ = learn(corpus.tokens, steps=0)
@@ -593,11 +598,16 @@ check(
 
 # %% [markdown]
 # ## How many dimensions?
-# The same model with tables of 2 to 32 columns. The best that any model can reach is the entropy
-# of the text itself. More columns come closer, and each doubling buys less, while the table
-# grows in proportion.
+# The same model with tables of 2 to 32 columns. A model that knew how the text was made could on
+# average reach the entropy of that recipe, and none can do better on new text. More columns come
+# closer, and each doubling buys less, while the table grows in proportion.
 
 # %%
+popularity = 1 / np.arange(1, len(words) + 1) ** 0.7  # as the text was drawn
+inside = [popularity[truth == c] / popularity[truth == c].sum() for c in range(len(names))]
+within = np.array([-(p * np.log(p)).sum() for p in inside])  # which word, once the group is known
+recipe = corpus.transition @ within - (corpus.transition * np.log(corpus.transition)).sum(axis=1)
+print(f"  the entropy of the recipe: {recipe.mean():.3f}")
 losses = {}
 for d in progress(dims, "dimensions"):
     model, run = (lm, history) if d == 16 else learn(corpus.tokens, dim=d)
@@ -671,7 +681,7 @@ quiz(
     "GPT-2 small has 50,257 tokens and 12 layers. Why 768 columns, rather than 64 or 8192?",
     answer=answers[balanced[0]],
     options=list(answers.values()),
-    because=f"at 64 the body is starved (all of it {totals[64]}, nearly all of that the table); "
+    because=f"at 64 the layers are starved (of {totals[64]} in all, most are the table's); "
     f"8192 makes the model {totals[8192]}, not GPT-2 small any more, for gains that shrink",
 )
 

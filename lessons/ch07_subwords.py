@@ -811,10 +811,11 @@ quiz(
 )
 quiz(
     "004-recap-131-525",
-    "And how many more megabytes (10^6 bytes, FP16) does the larger table take?",
-    answer=memory,
-    because=f"{llama3.params - llama2.params:,} more numbers of two bytes, and as much again for "
-    "the head, which these models do not share",
+    "And the cost: 32,000 rows of 4,096 hold 131 M numbers. How many do 128,256 rows hold?",
+    answer=llama3.params,
+    printed="525 M",
+    because=f"V D; in FP16 the table takes {memory:.0f} MB more, and as much again the head, which "
+    "these models do not share",
 )
 
 # %% [markdown]

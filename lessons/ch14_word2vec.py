@@ -7,6 +7,8 @@
 # king - man + woman = queen. Beside it stand two ways that only count.
 
 # %%
+from inspect import signature
+
 import numpy as np
 
 from scratch_embed import Adam, Embedding, Tensor, geometry, plot
@@ -637,7 +639,8 @@ save_figure(fig, "ch14_word2vec.png")
 
 # %%
 differences = {
-    "word2vec is trained with labels, a language model without": len(ids) == 0,
+    "word2vec is trained with labels, a language model without":
+        "labels" in signature(word2vec.train).parameters,
     "a language model computes each word's state from its neighbours, word2vec only looks it up":
     row_moved == 0 and state_moved > 0,
     "word2vec's rows change while it is used": row_moved > 0,

@@ -22,6 +22,7 @@ from scratch_embed.ops import rotary as _rotary
 from scratch_embed.ops import sgns as _sgns
 from scratch_embed.ops import shape as _shape
 from scratch_embed.ops import softmax as _softmax
+from scratch_embed.ops import tied_cross_entropy as _tied
 from scratch_embed.tensor import (
     add,
     differentiable,
@@ -73,6 +74,9 @@ log_softmax = differentiable(_softmax.log_softmax_forward, _softmax.log_softmax_
 cross_entropy = differentiable(
     _cross_entropy.cross_entropy_forward, _cross_entropy.cross_entropy_backward
 )
+tied_cross_entropy = differentiable(
+    _tied.tied_cross_entropy_forward, _tied.tied_cross_entropy_backward
+)
 sgns = differentiable(_sgns.sgns_forward, _sgns.sgns_backward)
 cbow = differentiable(_sgns.cbow_forward, _sgns.cbow_backward)
 
@@ -80,6 +84,6 @@ __all__ = [
     "add", "attention", "cbow", "concatenate", "cross_entropy", "div", "dropout", "embedding_bag",
     "exp", "fold", "getitem", "layer_norm", "log", "log_sigmoid", "log_softmax", "lookup",
     "matmul", "mean", "mul", "neg", "onehot_product", "power", "project", "relu", "reshape",
-    "rms_norm", "rotary", "sgns", "sigmoid", "softmax", "sqrt", "sub", "sum", "tanh", "transpose",
-    "unfold",
+    "rms_norm", "rotary", "sgns", "sigmoid", "softmax", "sqrt", "sub", "sum", "tanh",
+    "tied_cross_entropy", "transpose", "unfold",
 ]  # fmt: skip

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from scratch_embed.files import cache_dir
 
-# Waking a thread takes some microseconds: a part of fewer elements than this is not worth it.
-PART = 1 << 16
+# Waking a thread takes 10 to 100 microseconds: a part of fewer elements than this is not worth it.
+PART = 1 << 19
 SLOW = 0.5  # seconds that may pass without a word
 
 _num_threads: int | None = None  # as set by set_num_threads
@@ -113,7 +113,9 @@ def _compile(loop: Callable, threaded: bool) -> Callable:
         if place:  # Numba asks for the place while it decorates, and only then
             numba.config.CACHE_DIR = str(place / ("threads" if threaded else "serial"))
         try:
-            decorate = numba.njit(nogil=True, parallel=threaded, cache=bool(place))
+            options = {"parallel": threaded, "cache": bool(place)}
+            options["fastmath"] = getattr(loop, "fastmath", False)  # a loop may allow it
+            decorate = numba.njit(nogil=True, **options)
             compiled = _announced(decorate(loop), place)
         finally:
             numba.config.CACHE_DIR = users
@@ -128,7 +130,7 @@ def _load_threads() -> None:
     By default OpenMP's threads stay awake for some milliseconds after a loop, and a loop that waits
     for its last part does so awake. Both take a core from whoever needs it: NumPy's product between
     two of our loops, or another program. On a busy machine we measured a gather at 8 ms instead of
-    2 ms. Being woken costs a loop 10 to 20 microseconds. OpenMP asks for this once, when it is loaded.
+    2 ms. Being woken costs a loop 10 to 100 microseconds. OpenMP reads this when it is loaded.
     """
     import numba
 

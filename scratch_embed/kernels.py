@@ -24,12 +24,16 @@ __all__ = [
     "sum_groups",
 ]
 
+DTYPES = {np.dtype(char) for char in "fdFD"}  # in native byte order
+
 # A running float32 sum stops growing once it is large against what it adds: 2**25 additions of
 # 0.1 come to 2,097,152 instead of 3,355,443. A row that is hit more than LONG times in one call is
 # summed in double precision, RUN hits at a time, and rounded once. Finding such rows takes time of
 # its own, up to half that of a small scatter-add, so LONG is not smaller.
 LONG = 1 << 14
 RUN = 1 << 10
+# For up to this many ids NumPy's own `take` copies the rows, once the ids are known to be good.
+FEW = 1 << 10
 WIDER = {np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
 
 
@@ -61,18 +65,16 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
     """
     table = _check_table(table)
     num_rows, width = table.shape
-    flat = to_int64(ids, num_rows)
-    shape = (*flat.shape, width)
+    ids = _check_ids(ids, num_rows)
+    if out is not None:
+        _check_out(out, (*ids.shape, width), table)
+    parts = num_parts(ids.size * width)
+    if parts == 1 and ids.size <= FEW and table.flags.c_contiguous:
+        return table.take(ids, 0, out, "clip")
     if out is None:
-        out = np.empty(shape, table.dtype)
-    else:
-        _check_out(out, shape, table)
-    rows = out
-    if len(shape) != 2:
-        flat, rows = flat.reshape(-1), out.reshape(flat.size, width)
-    parts = num_parts(rows.size)
-    if not run(loops.gather, parts, rows, table, flat, parts):
-        check_ids(ids, num_rows)  # raises: it says which id, and where
+        out = np.empty((*ids.shape, width), table.dtype)
+    rows = out.reshape(ids.size, width)
+    run(loops.gather, parts, rows, table, ids.reshape(-1), parts)
     return out
 
 
@@ -95,7 +97,7 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
     table = _check_table(table)
     if not table.flags.writeable:
         raise ValueError("table is read-only and cannot be added to; pass table.copy().")
-    ids = check_ids(ids, table.shape[0])
+    ids = _check_ids(ids, table.shape[0])
     values = _check_values(values, (*ids.shape, table.shape[1]), table.dtype)
     if np.may_share_memory(values, table):
         values = values.copy()
@@ -103,8 +105,12 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
     values = values.reshape(ids.size, table.shape[1])
     if ids.size > LONG and table.dtype in WIDER:
         ids = _add_long_rows(table, ids, values)
-    parts = num_parts(values.size)
-    run(loops.scatter_add, parts, table, ids, values, _row_edges(ids, table.shape[0], parts))
+    parts = num_parts(values.size if ids.size else 0)
+    if parts == 1:
+        run(loops.scatter_add, 1, table, ids, values)
+    else:
+        edges = _row_edges(ids, table.shape[0], parts)
+        run(loops.scatter_add_parts, parts, table, ids, values, edges)
 
 
 def group_rows(ids, num_rows: int) -> Groups:
@@ -114,7 +120,7 @@ def group_rows(ids, num_rows: int) -> Groups:
     ids: any shape (positions count through the flat batch). Raises IndexError for a bad id, and
     ValueError when an id and a position together need more than 63 bits.
     """
-    ids = check_ids(ids, num_rows).reshape(-1)
+    ids = _check_ids(ids, num_rows).reshape(-1)
     bits, shift = max(num_rows - 1, 1).bit_length(), max(ids.size - 1, 0).bit_length()
     if bits + shift > 63:
         raise ValueError(
@@ -122,14 +128,8 @@ def group_rows(ids, num_rows: int) -> Groups:
             f"it must be at most 2**{63 - shift}."
         )
     digits = -(-bits // 11)
-    pairs = run(loops.group, 1, ids, digits, -(-bits // digits), shift)
-    order = pairs & ((1 << shift) - 1)
-    pairs >>= shift
-    new = np.empty(ids.size + 1, bool)  # does a group start here?
-    new[0] = new[-1] = True
-    np.not_equal(pairs[1:], pairs[:-1], out=new[1:-1])
-    starts = np.flatnonzero(new) if ids.size else np.zeros(1, np.int64)
-    return Groups(pairs[starts[:-1]], order, starts)
+    pairs = run(loops.sort, 1, ids, digits, -(-bits // digits), shift)
+    return Groups(*run(loops.group, 1, pairs, shift))
 
 
 def sum_groups(values, groups: Groups) -> np.ndarray:
@@ -152,7 +152,7 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
         )
     values = np.ascontiguousarray(values).reshape(len(order), width)
     order, counts = _check_groups(groups)
-    out = np.zeros((len(rows), width), values.dtype)
+    out = np.empty((len(rows), width), values.dtype)
     longest = len(order)
     if longest > LONG and values.dtype in WIDER:
         longest = LONG
@@ -187,17 +187,17 @@ def _sum_long(values, order, firsts, lasts) -> np.ndarray:
 
 def _add_long_rows(table, ids, values) -> np.ndarray:
     """Add to the rows that are hit more than LONG times. Returns the ids with those struck out."""
-    counts = np.zeros(4096, np.int64)
-    run(loops.count_low_bits, 1, counts, ids)
-    if counts.max() <= LONG:  # then no id is that frequent
+    crowded = run(loops.crowded, 1, ids, LONG)
+    if not crowded.size:  # then no id is that frequent
         return ids
-    crowded = np.flatnonzero((counts > LONG)[ids & 4095])
     rows, order, starts = group_rows(ids[crowded], table.shape[0])
     order = crowded[order]
     long = np.flatnonzero(np.diff(starts) > LONG)
     if not long.size:
         return ids
     table[rows[long]] += _sum_long(values, order, starts[long], starts[long + 1])
+    if len(long) == len(rows) and len(order) == len(ids):
+        return ids[:0]
     ids = ids.copy()
     for u in long:
         ids[order[starts[u] : starts[u + 1]]] = table.shape[0]  # a row that no part owns
@@ -206,16 +206,21 @@ def _add_long_rows(table, ids, values) -> np.ndarray:
 
 def _row_edges(ids, num_rows: int, parts: int) -> np.ndarray:
     """Borders that give every part about as many ids, judged by a sample of a thousand or so."""
-    edges = np.array([0, num_rows])
-    if parts > 1:
-        sample = np.sort(ids[:: len(ids) // 1024 + 1])
-        edges = np.insert(edges, 1, sample[np.arange(1, parts) * len(sample) // parts])
-    return edges
+    sample = np.sort(ids[:: len(ids) // 1024 + 1])
+    return np.array([0, *sample[np.arange(1, parts) * len(sample) // parts], num_rows])
+
+
+def _check_ids(ids, num_rows: int) -> np.ndarray:
+    """What `check_ids` does, sooner: a compiled loop looks, and only the error comes from there."""
+    whole = to_int64(ids, num_rows)
+    flat = whole if whole.ndim == 1 else whole.reshape(-1)
+    return whole if run(loops.are_rows, 1, flat, num_rows) else check_ids(ids, num_rows)
 
 
 def _check_table(table) -> np.ndarray:
-    if type(table) is not np.ndarray:
-        table = np.asarray(table)
+    if type(table) is np.ndarray and table.ndim == 2 and table.dtype in DTYPES:
+        return table
+    table = np.asarray(table)
     if table.ndim != 2:
         raise ValueError(
             f"table must be 2-D, one row for each id (V, D), but its shape is {table.shape}."
@@ -225,7 +230,7 @@ def _check_table(table) -> np.ndarray:
 
 
 def _check_dtype(array: np.ndarray, name: str) -> None:
-    if array.dtype.char not in "fdFD" or not array.dtype.isnative:
+    if array.dtype not in DTYPES:
         raise TypeError(
             f"{name} has dtype {array.dtype.str} ({array.dtype}), but must be float32, float64, "
             f"complex64 or complex128 in native byte order: pass {name}.astype(np.float32)."
@@ -234,6 +239,8 @@ def _check_dtype(array: np.ndarray, name: str) -> None:
 
 def _check_values(values, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     values = np.asarray(values)
+    if values.dtype is dtype and values.shape == shape and values.flags.c_contiguous:
+        return values
     if values.shape != shape:
         raise ValueError(
             f"values has shape {values.shape}, but must hold a row for each id: ids.shape + (D,) "
@@ -248,6 +255,9 @@ def _check_values(values, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray
 
 
 def _check_out(out, shape: tuple[int, ...], table: np.ndarray) -> None:
+    fits = type(out) is np.ndarray and out.shape == shape and out.dtype == table.dtype
+    if fits and out.flags.carray and out.base is None is table.base and out is not table:
+        return  # two arrays with memory of their own share none
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be a NumPy array, got {type(out).__name__}.")
     if out.shape != shape or out.dtype != table.dtype:

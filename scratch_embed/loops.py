@@ -1,8 +1,6 @@
 """The hot loops, in plain Python: Numba compiles them as they stand.
 
-They trust their arguments. `kernels.py` looks at ids, shapes and dtypes first, and calls them; only
-`gather` looks at its ids itself, because for a few ids a look from outside takes longer than the
-loop.
+They trust their arguments. `kernels.py` looks at ids, shapes and dtypes first, and calls them.
 
 A large loop is cut into parts, and each part owns its own rows of the result: no two threads ever
 write to the same place, and every row is summed in the order of n. That is why the bits do not
@@ -25,16 +23,16 @@ def prefetch(array, row):
     """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
 
 
-def gather(out, table, ids, parts):
-    """out[n] = table[ids[n]]. Part p owns its share of the rows of out.
-
-    Returns whether all ids name rows. If one does not, nothing was read or written.
-    """
+def are_rows(ids, num_rows):
+    """Whether every id is in 0 .. num_rows - 1."""
     wrong = 0
     for n in range(len(ids)):
-        wrong += (ids[n] < 0) | (ids[n] >= table.shape[0])
-    if wrong:
-        return False
+        wrong += (ids[n] < 0) | (ids[n] >= num_rows)
+    return wrong == 0
+
+
+def gather(out, table, ids, parts):
+    """out[n] = table[ids[n]]. Part p owns its share of the rows of out."""
     for part in prange(parts):
         last = (part + 1) * len(ids) // parts
         for n in range(part * len(ids) // parts, last):
@@ -42,16 +40,25 @@ def gather(out, table, ids, parts):
             row = ids[n]
             for d in range(table.shape[1]):
                 out[n, d] = table[row, d]
-    return True
 
 
-def scatter_add(table, ids, values, edges):
-    """table[ids[n]] += values[n]. Part p owns the rows edges[p] .. edges[p + 1] - 1 of table."""
+def scatter_add(table, ids, values):
+    """table[ids[n]] += values[n], on one thread. An id of V, one past the last row, is skipped."""
+    for n in range(len(ids)):
+        prefetch(table, ids[min(n + AHEAD, len(ids) - 1)])
+        row = ids[n]
+        if row < table.shape[0]:
+            for d in range(table.shape[1]):
+                table[row, d] += values[n, d]
+
+
+def scatter_add_parts(table, ids, values, edges):
+    """The same on several. Part p owns the rows edges[p] .. edges[p + 1] - 1 of table."""
     for part in prange(len(edges) - 1):
         low, high = edges[part], edges[part + 1]
-        mine = np.empty(1024, np.int64)
+        mine = np.empty(8192, np.int64)
         for first in range(0, len(ids), len(mine)):
-            # Which of the next 1024 ids are mine? Counted rather than asked with an `if`: on
+            # Which of the next 8192 ids are mine? Counted rather than asked with an `if`: on
             # random ids a processor guesses such a branch wrong every other time.
             count = 0
             for n in range(first, min(first + len(mine), len(ids))):
@@ -68,13 +75,15 @@ def scatter_add(table, ids, values, edges):
 
 
 def sum_groups(out, values, order, starts, longest, edges):
-    """out[u] += values[n] for each n of group u, unless the group is longer than `longest`.
+    """out[u] = the sum of values[n] over group u, unless the group is longer than `longest`.
 
     Part p owns the groups edges[p] .. edges[p + 1] - 1.
     """
     for part in prange(len(edges) - 1):
         for u in range(edges[part], edges[part + 1]):
             if starts[u + 1] - starts[u] <= longest:
+                for d in range(out.shape[1]):
+                    out[u, d] = 0
                 for i in range(starts[u], starts[u + 1]):
                     prefetch(values, order[min(i + AHEAD, len(order) - 1)])
                     n = order[i]
@@ -92,13 +101,25 @@ def sum_runs(sums, values, order, firsts, lasts, parts):
                     sums[run, d] += values[n, d]
 
 
-def count_low_bits(counts, ids):
-    """counts[b] += 1 for every id whose last 12 bits are b."""
+def crowded(ids, longest):
+    """The positions of all ids whose last 12 bits are those of more than `longest` ids."""
+    counts = np.zeros(4096, np.int64)
     for n in range(len(ids)):
         counts[ids[n] & 4095] += 1
+    total = 0
+    for low in range(4096):
+        total += counts[low] if counts[low] > longest else 0
+    positions = np.empty(total, np.int64)
+    if total:
+        i = 0
+        for n in range(len(ids)):
+            if counts[ids[n] & 4095] > longest:
+                positions[i] = n
+                i += 1
+    return positions
 
 
-def group(ids, digits, width, shift):
+def sort(ids, digits, width, shift):
     """Radix sort, one digit of `width` bits after the other from the lowest; every pass is stable.
 
     An id and its position n travel in one integer: the id above, the position in `shift` bits.
@@ -113,6 +134,8 @@ def group(ids, digits, width, shift):
         place = np.zeros(mask + 2, np.int64)  # where the next id with this digit goes
         for n in range(len(pairs)):
             place[((pairs[n] >> low) & mask) + 1] += 1
+        if len(pairs) and place[((pairs[0] >> low) & mask) + 1] == len(pairs):
+            continue  # all have the same digit here
         for value in range(mask):
             place[value + 1] += place[value]
         for n in range(len(pairs)):
@@ -121,3 +144,22 @@ def group(ids, digits, width, shift):
             place[value] += 1
         pairs, moved = moved, pairs
     return pairs
+
+
+def group(pairs, shift):
+    """Rows, order and starts of sorted pairs of id and position."""
+    count = 0
+    for n in range(len(pairs)):
+        count += n == 0 or pairs[n] >> shift != pairs[n - 1] >> shift
+    rows, starts = np.empty(count, np.int64), np.empty(count + 1, np.int64)
+    order = np.empty(len(pairs), np.int64)
+    u = 0
+    for n in range(len(pairs)):
+        row = pairs[n] >> shift
+        order[n] = pairs[n] - (row << shift)
+        if n == 0 or row != rows[u - 1]:
+            rows[u] = row
+            starts[u] = n
+            u += 1
+    starts[count] = len(pairs)
+    return rows, order, starts

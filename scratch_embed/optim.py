@@ -67,6 +67,13 @@ class Optimizer:
             )
 
 
+def _kept(state: dict, name: str, data: np.ndarray) -> np.ndarray:
+    """The state array of this name; zeros like data the first time."""
+    if name not in state:
+        state[name] = np.zeros_like(data)
+    return state[name]
+
+
 class SGD(Optimizer):
     """Stochastic gradient descent:   w -= lr g
 
@@ -91,7 +98,7 @@ class SGD(Optimizer):
         if self.weight_decay:
             grad = grad + self.weight_decay * data
         if self.momentum:
-            velocity = state.setdefault("velocity", np.zeros_like(data))
+            velocity = _kept(state, "velocity", data)
             velocity *= self.momentum
             velocity += grad
             grad = velocity
@@ -110,7 +117,7 @@ class Adagrad(Optimizer):
         self.eps = eps
 
     def _update(self, data, grad, state):
-        total = state.setdefault("sum", np.zeros_like(data))
+        total = _kept(state, "sum", data)
         rows, grad = (grad.rows, grad.values) if isinstance(grad, RowGrad) else (..., grad)
         total[rows] += grad * grad
         data[rows] -= self.lr * grad / (np.sqrt(total[rows]) + self.eps)
@@ -150,8 +157,7 @@ class Adam(Optimizer):
     def _move(self, data, grad, state, rows):
         """Follow the rule for `data[rows]`; `...` is all of them."""
         b1, b2 = self.betas
-        m = state.setdefault("m", np.zeros_like(data))
-        v = state.setdefault("v", np.zeros_like(data))
+        m, v = _kept(state, "m", data), _kept(state, "v", data)
         t = state["t"] = state.get("t", 0) + 1
         m[rows] = b1 * m[rows] + (1 - b1) * grad
         v[rows] = b2 * v[rows] + (1 - b2) * grad * grad

@@ -181,7 +181,10 @@ def scatter_labels(
     ylabel: str = "second axis",
     title: str = "",
 ) -> None:
-    """Points (V, 2) with a word beside each. Points of one group share a colour and a marker."""
+    """Points (V, 2) with a word beside each. Points of one group share a colour and a marker.
+
+    Words that would lie on one another are stacked, and a thin line leads back to the point.
+    """
     points = _matrix(points, "points")
     if points.shape[1] != 2:
         raise ValueError(f"points must have shape (V, 2), but their shape is {points.shape}.")
@@ -200,10 +203,15 @@ def scatter_labels(
             label=str(kind) or None,
             zorder=2,
         )
-    for point, label in zip(points, labels, strict=True):
-        ax.annotate(label, point, xytext=(6, 4), textcoords="offset points", fontsize=10, zorder=3)
+    line = {"arrowstyle": "-", "lw": 0.5, "color": "0.5", "relpos": (0, 0.5), "shrinkA": 1}
+    words = [
+        ax.annotate(label, point, xytext=(6, 4), textcoords="offset points", fontsize=10, zorder=3,
+                    arrowprops=line)
+        for point, label in zip(points, labels, strict=True)
+    ]  # fmt: skip
     ax.margins(0.12)
     _finish(ax, xlabel, ylabel, title, legend=groups is not None, beside=True)
+    _stack(ax, words)
 
 
 def lines(
@@ -248,6 +256,23 @@ def _finish(ax, xlabel, ylabel, title, legend, beside=False) -> None:
     if legend:
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
         ax.legend(fontsize=10, frameon=not beside, **place)
+
+
+def _stack(ax, words) -> None:
+    """From the top word to the lowest: move each down until it lies on none of those above it."""
+    from matplotlib.text import Text
+
+    ax.figure.draw_without_rendering()  # now the layout is made, and each word has its place
+    points_per_pixel = 72 / ax.figure.dpi
+    taken = []
+    for word in sorted(words, key=lambda word: -Text.get_window_extent(word).y0):
+        box = home = Text.get_window_extent(word)  # of the word itself, without its line
+        while under := [other for other in taken if box.overlaps(other)]:
+            box = box.translated(0, min(other.y0 for other in under) - box.y1 - 1)
+        right, up = word.xyann
+        word.xyann = (right, up + (box.y0 - home.y0) * points_per_pixel)
+        word.arrow_patch.set_visible(box.y0 != home.y0)
+        taken.append(box)
 
 
 def _frame_rows(ax, rows, shape) -> None:

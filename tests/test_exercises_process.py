@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scratch_embed.lesson.exercises import report
 from scratch_embed.lesson.exercises.exercise import find
 from scratch_embed.lesson.exercises.run import Job, check, check_all
 
@@ -80,6 +81,12 @@ def test_a_broken_file_gets_one_sentence_and_its_line(verdicts, key):
     assert not verdict["passed"] and words in verdict["sentence"], verdict
     assert "\n" not in verdict["sentence"]
     assert verdict["line"] == line or (key == "loop" and verdict["line"] in (6, 7))
+
+
+@pytest.mark.parametrize("key", ["loop", "segfault", "null byte"])
+def test_the_sentence_ends_with_one_mark(verdicts, key):
+    said = report.verdict(EXERCISE, ROOT / "answer.py", verdicts[key]).split("\n\n")[1]
+    assert said[-1] in ".?" and said[-2] not in ".?"
 
 
 @pytest.mark.parametrize("key", DEADLY)

@@ -59,6 +59,110 @@ def test_a_lookup_of_ones_own_is_sampled_by_use_in_a_big_table():
     assert not gradcheck(lambda E: mine(E, np.array([17, 4_000, 17])), leaf(5_000, 4)).passed
 
 
+def counting_from_one(dout, saved):
+    dweight = np.ones(saved[0])
+    np.add.at(dweight, saved[1], dout)
+    return dweight
+
+
+def test_a_gradient_that_does_not_start_from_zeros_is_named():
+    mine = learners_lookup(counting_from_one)
+    (cause,) = gradcheck(lambda E: mine(E, np.array([1, 2, 1, 4])), leaf(6, 3)).causes
+    assert cause.name == "stale gradient"
+    assert "to 1 everywhere" in cause.sentence
+
+
+# ---- a learner's own tied table: one operation that reads rows and scores against all of them ----
+
+
+def lookup_part(dout, E, ids, h):
+    dE = np.zeros_like(E)
+    np.add.at(dE, ids, dout @ E)
+    return dE
+
+
+def score_part(dout, E, ids, h):
+    return dout.T @ h
+
+
+def both_parts_overwritten(dout, E, ids, h):
+    dE = dout.T @ h
+    dE[ids] += dout @ E
+    return dE
+
+
+@pytest.mark.parametrize(
+    ("backward", "cause", "words"),
+    [
+        (lookup_part, "missing path", "only the rows that its ids name"),
+        (score_part, "missing path", "every row is right but those"),
+        (both_parts_overwritten, "overwritten", "more than once"),
+    ],
+)
+def test_a_tied_table_in_one_operation_misses_a_path_by_name(backward, cause, words):
+    def forward(E, ids):
+        return E[ids] @ E.T, (E, ids, E[ids])
+
+    mine = differentiable(forward, lambda dout, saved: backward(dout, *saved), name="mine")
+    ids = np.array([4, 1, 4, 0])
+    for fn in (lambda E: mine(E, ids), lambda E: F.cross_entropy(mine(E, ids), ids[::-1])):
+        (found,) = gradcheck(fn, leaf(6, 3)).causes
+        assert (found.name, found.op) == (cause, "mine")
+        assert words in found.sentence
+
+
+def test_a_forgotten_target_is_seen_through_a_forgotten_mean():
+    def forward(z, targets):
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        return -np.log(p[np.arange(len(z)), targets]).mean(), p
+
+    mine = differentiable(forward, lambda dout, p: dout * p, name="mine")
+    assert gradcheck(lambda z: mine(z, np.array([2, 0, 1])), leaf(3, 4)).cause == (
+        "no shift by the target"
+    )
+
+
+# ---- an operation that writes into what another computed -----------------------------------------
+
+
+def relu_in_place(x):
+    x[x < 0] = 0
+    return x.copy(), x > 0
+
+
+def add_one_in_place(x):
+    x += 1
+    return x.copy(), np.ones_like(x)
+
+
+@pytest.mark.parametrize("forward", [relu_in_place, add_one_in_place])
+def test_writing_into_what_another_operation_computed_is_named(forward):
+    mine = differentiable(forward, lambda dout, slope: dout * slope, name="mine")
+
+    def used_twice(x):
+        h = F.tanh(x)
+        return mine(h) + h
+
+    report = gradcheck(used_twice, leaf(4, 3))
+    assert [(cause.name, cause.op) for cause in report.causes] == [("in-place input", "mine")]
+
+
+def test_writing_into_the_ids_is_named():
+    def forward(E, ids):
+        out, saved = E[ids], (E.shape, ids.copy())
+        ids.sort()
+        return out, saved
+
+    def backward(dout, saved):
+        dE = np.zeros(saved[0])
+        np.add.at(dE, saved[1], dout)
+        return dE
+
+    mine, ids = differentiable(forward, backward, name="mine"), np.array([3, 1, 3])
+    report = gradcheck(lambda E: mine(E, ids), leaf(6, 3))
+    assert report.cause == "in-place input"
+
+
 # ---- planted bugs, each by its name --------------------------------------------------------------
 
 
@@ -75,6 +179,45 @@ def test_planted_bugs_are_caught_and_named(mutant):
 def test_a_direction_catches_and_names_them_too(mutant):
     fn, tensors = mutant.build(np.random.default_rng(5))
     assert gradcheck(fn, *tensors, mode="directional").cause == mutant.cause
+
+
+POSITIVE = Tensor(np.arange(1.0, 13).reshape(4, 3) / 4, requires_grad=True, name="x")
+SLIPS = {  # of operations that `planted` leaves out, and there is one for each of the others
+    "log": ("dout passed on", lambda g, s: g),
+    "sqrt": ("constant factor", lambda g, s: g / s[0]),
+    "neg": ("wrong sign", lambda g, s: g),
+    "log_sigmoid": ("local derivative", lambda g, s: g * 0.5 * (1 + np.tanh(0.5 * s[0]))),
+    "tied_cross_entropy": (
+        "no shift by the target",
+        lambda g, s: (F.tied_cross_entropy.backward(g, s)[0], _weight_without_target(g, s)),
+    ),
+}
+
+
+def _weight_without_target(dout, saved):
+    logits = saved.h @ saved.weight.T
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return dout * (saved.scale[:, None] * p).T @ saved.h
+
+
+@pytest.mark.parametrize("op", SLIPS)
+def test_slips_in_the_other_operations_are_caught_and_named(op):
+    cause, backward = SLIPS[op]
+    wrong = planted.broken(op, backward)
+    if op == "tied_cross_entropy":
+        h, E = leaf(4, 3, name="h"), leaf(6, 3, seed=1, name="E")
+        report = gradcheck(lambda h, E: wrong(h, E, planted.TARGETS), h, E)
+    else:
+        report = gradcheck(wrong, POSITIVE)
+    assert [(found.name, found.op) for found in report.causes] == [(cause, op)]
+
+
+def test_every_operation_has_a_bug_that_is_caught():
+    blamed = set(SLIPS)
+    for mutant in planted.MUTANTS:
+        fn, tensors = mutant.build(np.random.default_rng(0))
+        blamed |= {cause.op for cause in gradcheck(fn, *tensors).causes}
+    assert set(F.__all__) <= blamed
 
 
 def test_every_hypothesis_has_a_bug_that_it_names():

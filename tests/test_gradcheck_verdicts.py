@@ -101,6 +101,21 @@ def test_what_noise_hides_is_not_called_right():
     assert gradcheck(drowned, of(0.3, -0.2), method="complex").passed
 
 
+@pytest.mark.parametrize("slope", [1e-3, -5e-3])  # right, and wrong in sign and size
+@pytest.mark.parametrize("method", [*METHODS, "all"])
+def test_a_gradient_below_the_rounding_of_a_huge_loss_is_not_called_right(slope, method):
+    scaled = differentiable(lambda a: (1e-3 * a, ()), lambda g, s: slope * g, "scaled")
+    report = gradcheck(lambda x: scaled(x) + 1e13, of(0.3, -0.2), method=method)
+    assert {row.verdict for row in report.rows} == {NOISE}
+    assert not report.passed
+
+
+def test_what_rounding_leaves_of_an_exact_zero_is_no_alarm():
+    """Softmax over one column is 1 whatever its score, so its gradient is 0 up to rounding."""
+    x = leaf(4, 1)
+    assert gradcheck(lambda x: F.softmax(x) * F.tanh(x * 0.0 + 0.5), x).passed
+
+
 def test_rounding_inside_is_measured_and_no_false_alarm():
     """The output is small, but computed as the difference of large numbers."""
     report = gradcheck(lambda x: (x * x + 1e7) - 1e7, of(0.7, 1.3))

@@ -80,8 +80,10 @@ assert "numba" in sys.modules
 
 TOGETHER = """
 import threading, numpy as np
+from scratch_embed import jit
 from scratch_embed.kernels import gather, scatter_add, set_num_threads
 set_num_threads(2)
+jit.PART = 1 << 16  # so that the loops below use both
 table = np.random.default_rng(0).standard_normal((1000, 64))
 ids = np.random.default_rng(1).integers(0, 1000, 8192)
 expected, right = table.copy(), []
@@ -107,8 +109,10 @@ def test_python_threads_at_once(layer):
 
 FORKED = """
 import os, sys, time, numpy as np
+from scratch_embed import jit
 from scratch_embed.kernels import gather, get_num_threads, set_num_threads
 set_num_threads(2)
+jit.PART = 1 << 16
 table, ids = np.random.default_rng(0).standard_normal((1000, 64)), np.arange(8192) % 1000
 assert np.array_equal(gather(table, ids), table[ids])
 child = os.fork()
@@ -138,7 +142,7 @@ import numba, numpy as np
 numba.config.CACHE_DIR = "chosen/by/the/user"
 numba.set_num_threads(1)
 import scratch_embed.jit as jit
-jit._cache_place = lambda: None
+jit._cache_place, jit.PART = lambda: None, 1 << 16
 from scratch_embed.kernels import gather, set_num_threads
 set_num_threads(2)
 gather(np.ones((9, 64)), np.zeros(8192, int))
@@ -151,8 +155,8 @@ assert numba.config.CACHE_DIR == "chosen/by/the/user" and numba.get_num_threads(
 
 LOOK_UP = """
 import numpy as np
-from scratch_embed.kernels import gather
-print(gather(np.ones((2, 1)), [1]).item())
+from scratch_embed.kernels import FEW, gather
+print(gather(np.ones((2, 1)), [1] * (FEW + 1))[0, 0])
 """
 
 

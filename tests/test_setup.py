@@ -20,7 +20,8 @@ RUNTIME = {"numpy", "numba", "matplotlib", "tqdm"}
 
 def make(*arguments: str) -> subprocess.CompletedProcess:
     """Run make as a shell would, also when these tests were themselves started by make."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    makes = ("MAKE", "MFLAGS")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(makes)}
     command = ["make", "-C", ROOT, "--no-print-directory", *arguments]
     return subprocess.run(command, check=False, capture_output=True, encoding="utf-8", env=env)
 
@@ -110,7 +111,8 @@ def test_import_loads_neither_numba_nor_matplotlib():
     code = """
 import sys, scratch_embed
 print(scratch_embed.__file__)
-print([name for name in ("numba", "llvmlite", "matplotlib", "matplotlib.pyplot") if name in sys.modules])
+late = "numba", "llvmlite", "matplotlib", "matplotlib.pyplot"
+print([name for name in late if name in sys.modules])
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
@@ -133,7 +135,8 @@ def test_make_alone_lists_every_target():
 
 def test_targets_that_run_python_prepare_it_first():
     rules = re.findall(r"^([a-z]+):(.*)\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
-    bare = [name for name, needs, recipe in rules if "$(VENV) -m" in recipe and "setup" not in needs]
+    runs = [(name, needs) for name, needs, recipe in rules if "$(VENV) -m" in recipe]
+    bare = [name for name, needs in runs if "setup" not in needs]
     assert len(rules) > 5
     assert bare == []
 

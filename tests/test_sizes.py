@@ -80,7 +80,7 @@ def test_bytes_follow_numpy():
 
 
 def test_multiply_adds_of_a_layer_counted_from_its_products():
-    """n D^2 for each of four projections, 4 n D^2 twice, and n^2 D for scores and for the mixture."""
+    """n D^2 for each of four projections, 4 n D^2 twice, n^2 D for scores and for the mixture."""
     n, d = 5, 3
     products = [(n, d, d)] * 4 + [(n, d, 4 * d), (n, 4 * d, d), (n, d, n), (n, n, d)]
     assert sizes.layer_macs(n, d) == sum(a * b * c for a, b, c in products)

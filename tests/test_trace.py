@@ -84,7 +84,7 @@ def test_gradients_have_the_bits_of_backward_and_grad_is_left_alone(name):
 
 
 def test_a_wrong_order_would_be_noticed(monkeypatch):
-    """The planted bug: a table that is computed, A @ B, passes on before its second part is there."""
+    """The planted bug: a computed table, A @ B, passes on before its second part is there."""
     a, b = leaf(9, 2, name="A"), leaf(2, 4, name="B", seed=1)
     table = a @ b
     loss = cross_entropy(lookup(table, IDS) @ table.T, TARGETS)

@@ -75,8 +75,12 @@ def test_enter_walks_from_the_plan_to_the_end(lessons, monkeypatch, capsys):
     out = capsys.readouterr().out
     heads = [line for line in out.splitlines() if line.startswith("-- ")]
     assert [head.split(":")[0].strip("- ") for head in heads[:-1]] == [
-        "the tape of loss", "forward 1 of 2", "forward 2 of 2", "backward 1 of 2", "backward 2 of 2",
-    ]  # fmt: skip
+        "the tape of loss",
+        "forward 1 of 2",
+        "forward 2 of 2",
+        "backward 1 of 2",
+        "backward 2 of 2",
+    ]
     assert "da = 12, sum of 3 parts so far" in out and "da = 12, the sum of 3 parts" in out
     assert "50" not in out  # the table was changed after the trace was taken
     assert list(left) == ["never read"]
@@ -97,8 +101,9 @@ def test_back_goes_back_and_a_number_jumps(monkeypatch, capsys):
 
 def test_the_prompt_knows_what_is_known_and_no_more(monkeypatch, capsys):
     walk = product()
-    walk_with(monkeypatch, "3", "p", "print(float(a + b), float(db))", "da", "values['loss']",
-              "exit()", "", "p", "float(da)", "exit()", "b", "b", "p", "db", "loss", "exit()", "q")  # fmt: skip
+    first = ["3", "p", "print(float(a + b), float(db))", "da", "values['loss']", "exit()"]
+    then = ["", "p", "float(da)", "exit()", "b", "b", "p", "db", "loss", "exit()", "q"]
+    walk_with(monkeypatch, *first, *then)
     walk.go()
     out = capsys.readouterr().out
     assert "6.0 2.0" in out and "array(8.)" in out and "\n12.0\n" in out

@@ -24,7 +24,8 @@ def sum_repeats(ids, values):
                     array with a row for each number up to the largest.
     values  (N, D)  values[n] belongs to ids[n].
 
-    Returns (rows, sums): the distinct ids in rising order, and for each the sum of its values.
+    Returns (rows, sums): the distinct ids in rising order, and for each the sum of its values. An
+    empty batch has none: rows of shape (0,) and sums of shape (0, D).
 
     Id 4 stands twice, and its values [1, 1] and [10, 10] add up:
 

@@ -156,6 +156,16 @@ def _losses(draw: Draw) -> list[Case]:
             lambda z: F.cross_entropy(z, targets, ignore_index=0),
             [draw.real(4, 5, name="logits")],
         ),
+        Case(
+            "tied_cross_entropy",
+            lambda h, E: F.tied_cross_entropy(h, E, targets, ignore_index=0, chunk=2),
+            [vectors[0], draw.table()],
+        ),
+        Case(
+            "tied_cross_entropy",
+            lambda E: F.tied_cross_entropy(F.lookup(E, IDS), E, IDS, reduction="sum"),
+            [draw.table()],
+        ),
         Case("sgns", F.sgns, [*vectors, negatives]),
         Case("cbow", F.cbow, [contexts, vectors[0], negatives]),
         Case("cbow", lambda *t: F.cbow(*t, present=present), [contexts, vectors[0], negatives]),

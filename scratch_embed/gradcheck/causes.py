@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scratch_embed.gradcheck import derivatives as d
 from scratch_embed.gradcheck import predictions as p
 
 
@@ -111,33 +112,50 @@ HYPOTHESES = [
     Hypothesis("misplaced", p.misplaced, "{op} hands {to} the right numbers in the wrong places"),
     Hypothesis(
         "no shift by the target",
-        p.no_target,
+        d.no_target,
         "{op} forgets the target: the error is p - 1 there, and p elsewhere",
     ),
     Hypothesis(
         "softmax diagonal",
-        p.diagonal_softmax,
+        d.diagonal_softmax,
         "{op} treats each score alone, but raising one lowers every other probability: "
         "dz = p (dout - sum of p dout)",
     ),
     Hypothesis(
+        "stale gradient",
+        d.not_from_zero,
+        "{op} adds the gradient of {to} to {detail} everywhere: start from np.zeros, not from "
+        "np.ones, np.empty or what a call before left there",
+    ),
+    Hypothesis(
         "leak",
-        p.leaks,
+        d.leaks,
         "{op} hands gradient to entries of {to} that get none: unused, masked, ignored or cut off",
     ),
     Hypothesis(
         "dout passed on",
-        p.passed_on,
+        d.passed_on,
         "{op} hands dout on as it came: its own derivative is missing",
     ),
     Hypothesis(
         "statistics held constant",
-        p.statistics_constant,
+        d.statistics_constant,
         "{op} holds the mean and variance of a row constant, though they move with {to}",
     ),
     Hypothesis(
+        "overwritten",
+        p.overwritten_beside,
+        "repeated ids are overwritten instead of added: of {to} just the rows that {op} reads more "
+        "than once are wrong, as after grad[ids] += dout; np.add.at or scatter_add sums them all",
+    ),
+    Hypothesis(
+        "missing path",
+        p.one_way_unpaid,
+        "{op} uses {to} in more than one way, and one of them sends nothing back: {detail}",
+    ),
+    Hypothesis(
         "local derivative",
-        p.anything,
+        d.anything,
         "the derivative inside {op} is wrong for {to}; no known pattern fits it",
     ),
 ]

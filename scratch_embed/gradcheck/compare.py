@@ -22,6 +22,8 @@ from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, W
 
 # Entries of the gradient this much smaller than its largest are not asked to stand out from noise.
 NEGLIGIBLE = 1e-6
+# A gradient up to this and below the rounding of the loss is what rounding leaves of an exact 0.
+REMAINDER = 1e-12
 
 
 class Place(NamedTuple):
@@ -80,8 +82,7 @@ def judge(
             agrees = np.isfinite(analytic) and gap <= allowed and not (zero and analytic)
             verdict = _in_words(agrees, zero, why)
             size = max(abs(analytic), abs(stated), NEGLIGIBLE * largest)
-            # A gradient below the rounding of the loss itself counts as 0, and agrees with 0.
-            if agrees and noise > 0.01 * size and abs(analytic) > 8 * point.noise:
+            if agrees and noise > 0.01 * size and abs(analytic) > min(REMAINDER, 8 * point.noise):
                 verdict = NOISE
         return Row(label, place.index, uses, analytic, stated, gap, allowed, verdict, noise, true)
 

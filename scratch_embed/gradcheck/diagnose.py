@@ -28,7 +28,7 @@ def diagnose(point) -> list[Cause]:
     found = [in_place(name) for name in point.changed]
     found += map(writer, point.walk.overwrites)
     if not found:
-        found += unsteady(point)
+        found += writes_inputs(point) or unsteady(point)
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     return list(dict.fromkeys(found))[:MOST]
@@ -103,9 +103,52 @@ def unsteady(point) -> list[Cause]:
             sentence = f"{op} adds to a gradient that it keeps from call to call: start from zeros"
             found.append(Cause("stale gradient", op, sentence))
         else:
-            sentence = f"backward of {op} is random: the same call gives different gradients"
+            sentence = (
+                f"backward of {op} is random: the same call gives different gradients, as from "
+                "np.empty, which is not np.zeros, or from a Generator"
+            )
             found.append(Cause("not deterministic", op, sentence))
     return found
+
+
+def writes_inputs(point) -> list[Cause]:
+    """Operations whose forward writes into what it was given, which others still need.
+
+    Shown their inputs once more, and turned about: relu in place changes nothing the second time.
+    """
+    found = []
+    for part in point.walk.parts:
+        for turned in (False, True):
+            given = [_copy(plain(value), turned) for value in part.node.inputs]
+            kept = [_copy(value) for value in given]
+            try:
+                with np.errstate(all="ignore"):
+                    part.node.forward(*given, **part.node.options)
+            except (TypeError, ValueError, IndexError):  # it does not take them turned about
+                continue
+            for place, (one, two) in enumerate(zip(given, kept)):
+                if isinstance(one, np.ndarray) and not same_bits(one, two):
+                    found.append(_writes(part, place))
+    return found
+
+
+def _copy(value, turned: bool = False):
+    """An array again; turned about, numbers change their sign and ids their order."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
+        return value
+    copy = value.copy()
+    if turned:
+        copy = -copy if copy.dtype.kind == "f" else np.flip(copy).copy()
+    return copy
+
+
+def _writes(part: Part, place: int) -> Cause:
+    op, name = part.node.name, getattr(part.node.inputs[place], "name", None)
+    sentence = (
+        f"forward of {op} changes {name or f'its input {place}'} in place, and whoever computed or "
+        "gave it still needs the old numbers; write into a new array"
+    )
+    return Cause("in-place input", op, sentence)
 
 
 def off_the_tape(point) -> list[Cause]:

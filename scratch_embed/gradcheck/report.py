@@ -12,10 +12,10 @@ SURROGATE = "as documented"  # followed by the option: differs from the derivati
 KINK, NOISE = "kink crossed", "cannot tell (noise)"
 
 NOTES = {
-    SURROGATE: "entries differ from the derivative on purpose and follow their stated formula",
-    KINK: "entries have a kink within the step; backward is the slope on their own side of it",
+    SURROGATE: "differing from the derivative on purpose, by their stated formula",
+    KINK: "with a kink within the step; backward is the slope on their own side of it",
     NOISE: (
-        "entries are hidden by rounding in the loss. Take a large constant out of the loss, "
+        "hidden by rounding in the loss. Take a large constant out of the loss, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
     ),
 }
@@ -166,7 +166,8 @@ class Report:
     def remarks(self) -> list[str]:
         """Where the wrong entries are, and what is to be said of the special ones."""
         kinds = Counter(map(_kind, self.rows))
-        found = [f"wrong: {kinds[WRONG]} entries, {self._where_wrong()}"] if kinds[WRONG] else []
+        wrong = f"{kinds[WRONG]} {'entry' if kinds[WRONG] == 1 else 'entries'}"
+        found = [f"wrong: {wrong}, {self._where_wrong()}"] if kinds[WRONG] else []
         return found + [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
 
     def to_markdown(self, limit: int = 12) -> str:

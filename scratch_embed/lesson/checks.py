@@ -200,13 +200,16 @@ def summary(record: Record) -> str:
     """One sentence: how many answers and rows agree, and the verdict."""
     wrong = [answer for answer in record.answers if not answer.holds]
     errata = sum(answer.kind == "erratum" for answer in record.answers)
-    parts = [f"{len(record.answers) - len(wrong)} of {len(record.answers)} answers hold"]
+    parts = []
+    if record.answers:
+        parts.append(f"{len(record.answers) - len(wrong)} of {len(record.answers)} answers hold")
     if errata:
         parts.append(f"{errata} of them correct{'s' if errata == 1 else ''} the page")
     if record.rows:
         parts.append(f"{sum(row.holds for row in record.rows)} of {len(record.rows)} rows agree")
     if record.failures:
         parts.append("stopped by an error" if record.ask is None else "an error left standing")
+    parts = parts or ["nothing to check"]
     word = paint("PASSED", "green") if record.passed else paint("FAILED", "red")
     text = ", ".join(parts) + f": {word}"
     return "\n".join(wrap(text, width()))

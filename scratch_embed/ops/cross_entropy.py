@@ -35,30 +35,43 @@ def cross_entropy_forward(
     >>> round(float(loss), 3)                    # -ln 0.326
     1.121
     """
+    targets, scale = check_targets(targets, logits.shape, logits.dtype, ignore_index, reduction)
+    log_p, _ = log_softmax_forward(logits.reshape(-1, logits.shape[-1]))
+    log_p_target = np.where(scale, log_p[np.arange(len(targets)), targets], 0)  # not 0 * -inf
+    loss = -(scale * log_p_target).sum()
+    return loss, CrossEntropySaved(log_p, targets, scale, logits.shape)
+
+
+def check_targets(
+    targets: np.ndarray,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    ignore_index: int | None,
+    reduction: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(targets, scale) of logits of this shape and dtype, both (N,), as `CrossEntropySaved` says.
+
+    Raises what `cross_entropy_forward` raises.
+    """
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction is {reduction!r}; it must be 'mean' or 'sum'")
     targets = np.asarray(targets)
-    if targets.shape != logits.shape[:-1]:
+    if targets.shape != shape[:-1]:
         raise ValueError(
-            f"targets {targets.shape} do not fit logits {logits.shape}: "
-            f"there must be one target for each row of logits, so {logits.shape[:-1]}"
+            f"targets {targets.shape} do not fit logits {shape}: "
+            f"there must be one target for each row of logits, so {shape[:-1]}"
         )
-    num_classes = logits.shape[-1]
     kept = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     targets = np.where(kept, targets, targets.dtype.type(0))  # of its own dtype, so it is checked
-    targets = check_ids(targets, num_classes, "targets").reshape(-1)
+    targets = check_ids(targets, shape[-1], "targets").reshape(-1)
     kept = kept.reshape(-1)
     if reduction == "mean" and not kept.any():
         raise ValueError(
             f"the mean over no targets is not defined: all {kept.size} are ignored; "
             "leave such a batch out, or use reduction='sum'"
         )
-    log_p, _ = log_softmax_forward(logits.reshape(-1, num_classes))
     scale = kept / kept.sum() if reduction == "mean" else kept.astype(float)
-    scale = scale.astype(logits.real.dtype)
-    log_p_target = np.where(kept, log_p[np.arange(len(targets)), targets], 0)  # not 0 * -inf
-    loss = -(scale * log_p_target).sum()
-    return loss, CrossEntropySaved(log_p, targets, scale, logits.shape)
+    return targets, scale.astype(np.finfo(dtype).dtype)  # real also when the logits are complex
 
 
 def cross_entropy_backward(dout: np.ndarray, saved: CrossEntropySaved) -> np.ndarray:

@@ -83,7 +83,16 @@ IDS = {
         "pre": (1762,),
         "transformerization": (4806, 261, 2065),
     },
-    "r50k_base": {"The": (464,), " cat": (3797,), "cat": (9246,), " dog": (3290,), " sat": (3332,)},
+    "r50k_base": {
+        "The": (464,),
+        " cat": (3797,),
+        "cat": (9246,),
+        " dog": (3290,),
+        " sat": (3332,),
+        " on": (319,),
+        " the": (262,),
+        " mat": (2603,),
+    },
 }
 
 # Characters of English text for one token (Llama Team 2024, "The Llama 3 Herd of Models", 3.2).

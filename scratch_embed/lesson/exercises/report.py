@@ -45,7 +45,8 @@ def verdict(exercise: Exercise, file: Path, found: Mapping[str, Any]) -> str:
 
 def _wrong(file: Path, found: Mapping[str, Any]) -> str:
     place = shown_path(file) + (f", line {found['line']}" if found["line"] else "")
-    sentence = "\n".join(wrap(f"{place}: {found['sentence']}.".replace("..", "."), width()))
+    ended = found["sentence"].endswith((".", "?"))
+    sentence = "\n".join(wrap(f"{place}: {found['sentence']}{'.' * (not ended)}", width()))
     detail = indented(found["detail"].splitlines())
     return "\n\n".join([paint(sentence, "red"), *(["\n".join(detail)] if detail else [])])
 

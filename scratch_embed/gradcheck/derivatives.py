@@ -1,0 +1,95 @@
+"""What a mistake inside a derivative makes of the right gradient, as `predictions` does for rows.
+
+These come last: they look at what is left over when no row, factor or place explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from scratch_embed.gradcheck.predictions import Case, close
+
+
+def no_target(case: Case) -> str | None:
+    """p for p - 1: the difference stands at the targets alone, or is dout times a partner.
+
+    A mean that is missing as well is seen through: it will be named once the target is there.
+    """
+    for count in (1, len(case.wrong) if case.wrong.ndim else 1):
+        gap = case.wrong / count - case.right
+        if not case.dout.ndim and any(close(gap, case.dout * a) for a in case.arrays("f")):
+            return ""
+        for targets in case.arrays("iu"):
+            if targets.shape == gap.shape[:-1]:
+                there = np.where(np.arange(gap.shape[-1]) == targets[..., None], gap, 0)
+                if there.any() and close(there, gap):
+                    return ""
+            if any(_is_multiple(gap, each) for each in _sums_by_target(case, targets)):
+                return ""
+    return None
+
+
+def _sums_by_target(case: Case, targets: np.ndarray) -> Iterator[np.ndarray]:
+    """What the targets alone send to the table that scores were made with: rows of h, summed."""
+    for h in case.arrays("f"):
+        if case.right.ndim == 2 and h.shape == (*targets.shape, case.right.shape[1]):
+            kept = (targets >= 0) & (targets < len(case.right))  # others are ignored
+            out = np.zeros(case.right.shape)
+            np.add.at(out, targets[kept], h[kept])
+            yield out
+
+
+def _is_multiple(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a = c b for a number c other than 0."""
+    size = float(np.vdot(b, b))
+    c = float(np.vdot(b, a)) / size if size else 0.0
+    return c != 0 and close(a, c * b)
+
+
+def diagonal_softmax(case: Case) -> str | None:
+    """Each score as if it moved its own probability only: the shared denominator is forgotten."""
+    if "softmax" not in case.part.node.name:
+        return None
+    z, dout = case.part.tensor.data, case.dout
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    p = e / e.sum(axis=-1, keepdims=True)
+    guesses = (p * dout, p * (1 - p) * dout, (1 - p) * dout, dout - p, dout)
+    return "" if any(case.is_like(guess) for guess in guesses) else None
+
+
+def statistics_constant(case: Case) -> str | None:
+    """What is left over is, row by row, a multiple of the row plus a constant."""
+    if case.right.ndim < 2 or case.right.shape[-1] < 4:
+        return None
+    x, gap = case.part.tensor.data, case.wrong - case.right
+    for row, left in zip(x.reshape(-1, x.shape[-1]), gap.reshape(-1, x.shape[-1])):
+        basis = np.stack([np.ones_like(row), row], axis=1)
+        rest = left - basis @ np.linalg.lstsq(basis, left, rcond=None)[0]
+        if np.abs(rest).max() > 1e-7 * np.abs(case.right).max():
+            return None
+    return ""
+
+
+def not_from_zero(case: Case) -> str | None:
+    """The gradient plus one number everywhere."""
+    gap = case.wrong - case.right
+    alike = gap.size > 2 and close(gap, np.full(gap.shape, gap.mean()))
+    return f"{gap.mean():.6g}" if alike else None
+
+
+def leaks(case: Case) -> str | None:
+    """Right wherever the gradient is not 0, and something where it should be 0."""
+    owed = case.right != 0
+    return "" if not owed.all() and close(np.where(owed, case.wrong, 0), case.right) else None
+
+
+def passed_on(case: Case) -> str | None:
+    """dout itself."""
+    return "" if case.is_like(case.dout) else None
+
+
+def anything(case: Case) -> str | None:
+    """Fits everything: the last resort."""
+    return ""

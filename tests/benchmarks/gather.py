@@ -1,0 +1,83 @@
+"""Gather: rows of a table, copied out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed import kernels, ladder
+
+from .limits import copy_way
+from .registry import Bench, benchmark
+from .shapes import PATTERNS, SHAPES, Shape, ids_like, normal
+
+SHARE = {"GPT-2": 0.9, "wide": 0.9, "cached": 0.9, "recommender": 0.5}
+
+
+@benchmark(
+    "gather",
+    "at least 0.9 of copy for GPT-2, wide and cached, 0.5 for recommender (uniform ids); at least "
+    "as fast as torch's embedding and index_select and np.take at every shape",
+)
+def gather(bench: Bench) -> None:
+    for shape in bench.some(SHAPES):
+        table = normal((shape.V, shape.D), bench.rng())
+        for pattern in bench.some(PATTERNS):
+            ids = ids_like(pattern, shape.V, shape.N, bench.rng())
+            into_an_array(bench, shape, pattern, table, ids)
+            into_a_new_array(bench, shape, pattern, table, ids)
+
+
+def open_row(bench: Bench, shape: Shape, pattern: str, how: str):
+    return bench.row(
+        f"{shape.name} {pattern}, {how}",
+        V=shape.V,
+        D=shape.D,
+        N=shape.N,
+        dtype="float32",
+        ids=pattern,
+        table_bytes=shape.table_bytes(),
+    )
+
+
+def into_an_array(bench: Bench, shape: Shape, pattern: str, table, ids) -> None:
+    """The copy alone: the rows go into memory that is there already."""
+    row = open_row(bench, shape, pattern, "into out")
+    out, theirs = (np.empty((shape.N, shape.D), np.float32) for _ in range(2))
+    row.check("gather(out=) against table[ids]", kernels.gather(table, ids, out), table[ids])
+    copy, copied = copy_way(out.nbytes)
+    ways = {
+        "ours": lambda: kernels.gather(table, ids, out),
+        "copy": copy,
+        # "raise", the default, would copy once more; "clip" is its fastest mode
+        "np.take": lambda: np.take(table, ids, axis=0, out=theirs, mode="clip"),
+    }
+    torch = bench.peer("torch")
+    if torch:
+        tensors = [torch.from_numpy(array) for array in (table, ids, theirs)]
+        ways["torch index_select"] = lambda: torch.index_select(
+            tensors[0], 0, tensors[1], out=tensors[2]
+        )
+    row.time(ways, moved=ladder.gather_bytes(shape.N, shape.D), copied=copied)
+    if shape.name in SHARE:
+        row.bar("share of copy", row.share(), at_least=SHARE[shape.name])
+    for peer in ("np.take", "torch index_select"):
+        row.bar(f"{peer} over ours", row.ratio(peer), at_least=1)
+
+
+def into_a_new_array(bench: Bench, shape: Shape, pattern: str, table, ids) -> None:
+    """What a layer calls: memory for the rows comes on top."""
+    row = open_row(bench, shape, pattern, "new array")
+    row.check("gather against table[ids]", kernels.gather(table, ids), table[ids])
+    ways = {
+        "ours": lambda: kernels.gather(table, ids),
+        "W[ids]": lambda: table[ids],
+        "np.take": lambda: np.take(table, ids, axis=0),
+    }
+    torch = bench.peer("torch")
+    if torch:
+        weight, indices = torch.from_numpy(table), torch.from_numpy(ids)
+        ways["torch embedding"] = lambda: torch.nn.functional.embedding(indices, weight)
+        ways["torch index_select"] = lambda: torch.index_select(weight, 0, indices)
+    row.time(ways)
+    for peer in ("np.take", "torch embedding", "torch index_select"):
+        row.bar(f"{peer} over ours", row.ratio(peer), at_least=1)
