@@ -110,6 +110,14 @@ def install() -> None:
     os.replace(finished, STAMP)
 
 
+def see_this_folder() -> None:
+    """Let .venv's Python find the package wherever it runs, also after this folder was moved."""
+    site = VENV / ("Lib/site-packages" if os.name == "nt" else f"lib/python{THIS}/site-packages")
+    note, here = site / "scratch_embed.pth", f"{Path.cwd()}\n"
+    if site.is_dir() and not (note.exists() and note.read_text(encoding="utf-8") == here):
+        note.write_text(here, encoding="utf-8")
+
+
 def run_pip(*arguments: str, quiet: bool = False) -> bool:
     loud = not quiet and sys.stderr.isatty()
     return run("-m", "pip", "install", *([] if loud else ["-q"]), *arguments, quiet=quiet)[0]
@@ -132,6 +140,7 @@ def wait_for_turn(handle) -> None:
 
 def main() -> None:
     if in_order():
+        see_this_folder()
         return
     import signal
 
@@ -142,6 +151,7 @@ def main() -> None:
             if not in_order():
                 make_venv()
                 install()
+                see_this_folder()
     except KeyboardInterrupt:
         stop("interrupted; run the same command again and it will be completed")
 

@@ -32,36 +32,6 @@ from scratch_embed.text import toy
 begin()
 
 # %% [markdown]
-# ## What the course promises
-# The ten-chapter text that these lessons recompute opens with three numbers. We count for
-# ourselves: chapters and interactive pieces from the list of its claims, prerequisites from the
-# line it prints above them.
-
-# %%
-text = [c for c in beside(Path(__file__)).values() if c.source == "ten-chapter text"]
-chapters = {c.section for c in text if c.section.startswith("ch")}
-check("000-hdr-chapters", len(chapters), printed="10")
-
-named_pieces = [
-    "Embedding Lookup", "Embedding Table Size Explorer", "Embedding Addition",
-    "Patch Embedding Visualizer", "Tied vs Untied Embeddings", "Embedding Scale Balance",
-    "Embedding Space Explorer", "Subword Tokenizer Explorer", "Embedding Strategy Arena",
-]  # fmt: skip
-erratum(
-    "000-hdr-simulations",
-    len(named_pieces),
-    printed="12+",
-    because="nine pieces are named, one in each of the chapters 0 to 8",
-)
-prerequisites = ["what a matrix is", "how neural networks process inputs"]
-erratum(
-    "000-hdr-assumed-knowledge",
-    len(prerequisites),
-    printed="0",
-    because="the line above it asks for two things; a reader who has both can follow",
-)
-
-# %% [markdown]
 # ## An id is a name, not a quantity
 # Suppose "cat" is token 3782 and "dog" is token 5291. Arithmetic on the two gives a number, and
 # the number means nothing.
@@ -403,6 +373,36 @@ plot.scatter_labels(axes[1], view.coords, vocabulary, groups=groups,
                     xlabel="first principal component", ylabel="second principal component",
                     title="The same table from its widest side")  # fmt: skip
 save_figure(fig, "ch00_trained_rows.png")
+
+# %% [markdown]
+# ## What the course promises
+# The ten-chapter text that these lessons recompute opens with three numbers. We count for
+# ourselves: chapters and interactive pieces from the list of its claims, prerequisites from the
+# line it prints above them.
+
+# %%
+text = [c for c in beside(Path(__file__)).values() if c.source == "ten-chapter text"]
+chapters = {c.section for c in text if c.section.startswith("ch")}
+check("000-hdr-chapters", len(chapters), printed="10")
+
+named_pieces = [
+    "Embedding Lookup", "Embedding Table Size Explorer", "Embedding Addition",
+    "Patch Embedding Visualizer", "Tied vs Untied Embeddings", "Embedding Scale Balance",
+    "Embedding Space Explorer", "Subword Tokenizer Explorer", "Embedding Strategy Arena",
+]  # fmt: skip
+erratum(
+    "000-hdr-simulations",
+    len(named_pieces),
+    printed="12+",
+    because="nine pieces are named, one in each of the chapters 0 to 8",
+)
+prerequisites = ["what a matrix is", "how neural networks process inputs"]
+erratum(
+    "000-hdr-assumed-knowledge",
+    len(prerequisites),
+    printed="0",
+    because="the line above it asks for two things; a reader who has both can follow",
+)
 
 # %% [markdown]
 # ## What did we learn?

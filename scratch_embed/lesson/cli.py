@@ -160,6 +160,8 @@ def _readable(text: str) -> None:
     """Told before anything runs: a text that is missing, empty or not UTF-8."""
     from ..text.corpus import read_text  # here, so that runs without --text do not pay for it
 
+    if Path(text).is_dir():
+        raise UsageError(f"--text {text} is a folder; name a text file in it.")
     if not Path(text).is_file():
         raise UsageError(f"--text {text}: there is no such file.")
     try:

@@ -44,6 +44,8 @@ def quiz(
     record = current()
     if record.ask is not None:
         typed = record.ask("    your answer (Enter to see it): ")
+        while typed.strip() and options and not _names_an_option(typed, options):
+            typed = record.ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ")
         if typed.strip():
             right = is_right(typed, answer, options, tolerance)
             print("    Right." if right else f"    No: {shown}")
@@ -51,6 +53,11 @@ def quiz(
     entry = record.add(id, "quiz", agrees=agrees, computed=shown if options else answer,
                        printed=printed, reason=because or None)  # fmt: skip
     print(line(entry))
+
+
+def _names_an_option(typed: str, options: list[str]) -> bool:
+    typed = typed.strip().strip("().").casefold()
+    return typed in LETTERS[: len(options)].casefold() or typed in map(str.casefold, options)
 
 
 def _checked(answer, options: list[str] | None):

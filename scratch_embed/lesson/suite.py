@@ -139,7 +139,7 @@ def closing_table(records: list[Record]) -> str:
         word = "CRASHED" if record.failures else "passed" if record.passed else "FAILED"
         rows.append([
             record.title,
-            f"{held} of {len(record.answers)}",
+            f"{held} of {len(record.answers)}" if record.answers else "-",
             f"{agreed} of {len(record.rows)}",
             f"{record.seconds:.1f}",
             paint(word, "green" if record.passed else "red"),

@@ -45,7 +45,8 @@ def figures_folder(lesson: Path | None) -> Path:
 def save_figure(figure, name: str) -> Path:
     """Save a matplotlib figure as figures/<name>, record it, and return its path.
 
-    A --quick run draws smaller experiments, and puts them in figures/quick/ beside the full ones.
+    A --quick run draws smaller experiments and a --text run other words: they go to figures/quick/
+    and figures/text/, beside the full ones.
 
     name: a plain file name that ends in .png, .svg or .pdf; ValueError for anything else.
     """
@@ -55,7 +56,8 @@ def save_figure(figure, name: str) -> Path:
 
     record = current()
     folder = figures_folder(record.path)
-    path = (folder / "quick" if options.quick else folder) / name
+    other = "quick" if options.quick else "text" if options.text else ""
+    path = folder / other / name
     path.parent.mkdir(parents=True, exist_ok=True)
     plot.save(figure, path)
     record.figures.append((path, record.cell))
