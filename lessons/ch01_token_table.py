@@ -10,7 +10,6 @@
 # with `--text FILE`.
 
 # %%
-from inspect import signature
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +31,8 @@ from scratch_embed.lesson import (
 from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.onehot import one_hot
+from scratch_embed.simulations import table_size
+from scratch_embed.simulations.controls import defaults
 from scratch_embed.sizes import MODELS, gpt2_params, layer_params, table_bytes, table_params
 from scratch_embed.text import corpus, toy
 from scratch_embed.text.bpe import BPE
@@ -140,18 +141,12 @@ erratum(
     because="V and D weigh the same in V * D; the vocabulary dominates only while D stays as it is",
 )
 
-
-def size_explorer(num_embeddings: int = 32_000, embedding_dim: int = 4_096) -> dict:
-    """What the two sliders show. Called without arguments it is the view that opens first."""
-    return {"numbers": table_params(num_embeddings, embedding_dim),
-            "MiB in FP16": sizes.mib(table_bytes(num_embeddings, embedding_dim))}  # fmt: skip
-
-
-opening = [p.default for p in signature(size_explorer).parameters.values()]
+opening = defaults(table_size.CONTROLS)
 check(
     "000-ch1-explorer-defaults",
-    opening == [llama2.num_embeddings, llama2.embedding_dim],
-    shown={"V at the start": opening[0], "d at the start": opening[1], **size_explorer()},
+    [opening["num_embeddings"], opening["embedding_dim"]]
+    == [llama2.num_embeddings, llama2.embedding_dim],
+    shown={**opening, **table_size.size(**opening)._asdict()},
 )
 
 # %% [markdown]

@@ -35,6 +35,7 @@ from scratch_embed.ops.attention import attention_forward
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.ops.patches import fold_forward, unfold_forward
 from scratch_embed.ops.project import project_forward
+from scratch_embed.simulations import patches as visualizer
 from scratch_embed.sizes import MODELS, attention_scores, body_macs
 
 begin()
@@ -194,7 +195,7 @@ except ValueError as error:
 
 # %%
 full = images.photograph()
-photo = images.shrink(full, 2)[:, 8:232, 32:256]
+photo = visualizer.picture()  # its middle, at half the size
 cut = unfold_forward(photo, P)[0]
 per_side = worked.quotient("patches per side", H, P)
 check("000-ch3-grid", (per_side, len(cut)), printed="14; 196")
@@ -436,6 +437,19 @@ check(
         "backdrop, all colours in one variance": together[0:8, 11:14].mean(),
     },
 )
+
+# %% [markdown]
+# One patch of the badge, and one of the backdrop: where it stands, its numbers, and its vector.
+
+# %%
+fig, _ = plot.figure(size=(12, 10))
+fig.clear()
+for part, column in zip(fig.subfigures(2, 1), (104, 200)):
+    visualizer.draw(part, patch_size=16, row=24, column=column)
+    seen_patch = visualizer.patch_at(16, 24, column)
+    compare(f"variance of patch {seen_patch.index}", hand=variance.ravel()[seen_patch.index],
+            ours=seen_patch.variance)  # fmt: skip
+save_figure(fig, "ch03_two_patches.png")
 
 # %% [markdown]
 # ## What a smaller patch costs

@@ -39,6 +39,7 @@ from scratch_embed.ops.norm import layer_norm_forward
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.ops.project import project_forward
 from scratch_embed.ops.softmax import softmax_forward
+from scratch_embed.simulations import tied as switch
 from scratch_embed.sizes import MODELS
 from scratch_embed.text import toy
 
@@ -457,34 +458,17 @@ check(
 # Tied or not: two pictures of the same four words. An untied head has rows of its own, so the same
 # $h$ may mean another word.
 
-
 # %%
-def widget(tied: bool = False, num_embeddings: int = 32_000, embedding_dim: int = 4096) -> dict:
-    """What the switch shows: the label with the count, and the logits of the four words."""
-    matrices = 1 if tied else 2
-    params = matrices * sizes.table_params(num_embeddings, embedding_dim)
-    writes = E if tied else np.random.default_rng(3).normal(0, 0.5, E.shape).round(1)
-    unit = "matrix" if tied else "matrices"
-    label = f"{sizes.human(params, 0)} params ({matrices} {unit})"
-    return {"label": label, "writes": writes, "logits": h @ writes.T}
+for on in (False, True):
+    view = switch.view(on)
+    print(f"  {view.label:<26} h means {words[int(view.logits.argmax())]!r}")
+check("000-ch4-widget", switch.view(tied=False).label, printed="262M params (2 matrices)")
+compare("logits, tied", hand=by_hand, ours=switch.view(tied=True).logits)
 
-
-check("000-ch4-widget", widget(tied=False)["label"], printed="262M params (2 matrices)")
-
-
-def draw(axes, tied: bool) -> None:
-    """One view of the switch on a pair of axes: the table that scores, and the scores."""
-    view = widget(tied)
-    title = "Tied: the head is E" if tied else "Untied: the head has rows of its own"
-    plot.heatmap(axes[0], view["writes"], rows=words, cols=["0", "1", "2"], xlabel="column",
-                 title=title, highlight=[int(view["logits"].argmax())])  # fmt: skip
-    plot.bars(axes[1], words, view["logits"], fmt="{:.2f}", ylabel="logit", title=view["label"])
-
-
-fig, axes = plot.figure(2, 2, size=(10, 7))
-for pair_of_axes, tied in zip(axes, (False, True)):
-    draw(pair_of_axes, tied)
-    pair_of_axes[1].set_ylim(-1, 1.2)  # one scale for both
+fig, _ = plot.figure(size=(12, 8))
+fig.clear()
+for part, on in zip(fig.subfigures(2, 1), (False, True)):
+    switch.draw(part, tied=on)
 save_figure(fig, "ch04_switch.png")
 
 # %% [markdown]

@@ -31,6 +31,8 @@ from scratch_embed.lesson import (
     worked,
 )
 from scratch_embed.positions import angles, sinusoidal
+from scratch_embed.simulations import scale as balance
+from scratch_embed.simulations.controls import defaults
 from scratch_embed.sizes import MODELS
 
 begin()
@@ -148,8 +150,8 @@ check("000-ch5-max-len", len(layer.positions), printed="5000")
 check("002-s5-fixed", layer.num_parameters() - layer.token.weight.size, printed="0")
 ratio = worked.quotient("position to token", pos_length, 1.0)
 check("000-ch5-ratio", ratio, printed="16 :1")
-check("000-ch5-widget-readout", [lengths.mean() * 1.0, geometry.norms(PE).mean()],
-      printed="1.0 : 16.0")  # fmt: skip
+at_start = balance.readout(**defaults(balance.CONTROLS))  # the simulation, as it opens
+check("000-ch5-widget-readout", [at_start.token, at_start.position], printed="1.0 : 16.0")
 
 # %% [markdown]
 # An odd $D$ leaves one sine without its cosine. Nothing breaks, but the lengths are no longer quite

@@ -37,8 +37,8 @@ from scratch_embed.lesson import (
 )
 from scratch_embed.lesson.printed import agrees
 from scratch_embed.lesson.terminal import table as columns
-from scratch_embed.lesson.worked.bpe import FEW, MANY
 from scratch_embed.models import NextToken, train
+from scratch_embed.simulations import tokenizer as pieces_explorer
 from scratch_embed.sizes import MODELS, head_break_even, head_macs
 from scratch_embed.text import bpe, corpus, toy
 from scratch_embed.text.bpe import UNKNOWN, split_words
@@ -827,27 +827,16 @@ quiz(
 sentence = "The transformers unhappily tokenize words that nobody has seen before"
 sentence = " ".join(other.split())[:68] if options.text else sentence
 fig, ax = plot.figure(size=(12.5, 3.6))
-shades = {"blue": "sky blue", "yellow": "yellow", "red": "vermillion"}
-longest = len(sentence)
 for line, (V, cut) in enumerate(cuts.items()):
-    pieces, updates_now = cut.pieces(sentence), touched[V][cut.encode(sentence)]
-    widths = np.array([len(piece) for piece in pieces])
-    lefts = np.cumsum(widths) - widths
-    colours = [plot.PALETTE[shades[worked.bpe.trained(n)]] for n in updates_now]
-    ax.broken_barh(np.column_stack([lefts, widths]), (line - 0.35, 0.7), facecolors=colours,
-                   edgecolor="white", lw=2)  # fmt: skip
-    for left, piece in zip(lefts, pieces):
-        ax.text(left + len(piece) / 2, line, piece.strip(), ha="center", va="center", fontsize=10)
-    ax.text(longest + 0.8, line, f"{len(pieces)} pieces", va="center", fontsize=10)
-labels = (f"{MANY} updates and more", f"{FEW} to {MANY - 1}", f"below {FEW}")
-for shade, label in zip(shades.values(), labels):
-    ax.bar(0, 0, color=plot.PALETTE[shade], label=label)
-ax.set(xlim=(0, longest + 8), xticks=[], yticks=range(len(cuts)), ylabel="rows V of the table",
-       yticklabels=[f"{V:,}" for V in cuts])  # fmt: skip
+    pieces = cut.pieces(sentence)
+    pieces_explorer.draw_line(ax, pieces, touched[V][cut.encode(sentence)], y=line)
+    ax.text(len(sentence) + 0.8, line, f"{len(pieces)} pieces", va="center", fontsize=10)
+ax.set(xlim=(0, len(sentence) + 8), xticks=[], ylabel="rows V of the table",
+       yticks=range(len(cuts)), yticklabels=[f"{V:,}" for V in cuts])  # fmt: skip
 ax.set_title("One sentence in pieces, coloured by how often their rows were trained")
 ax.invert_yaxis()
 ax.spines[:].set_visible(False)
-ax.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.45, -0.02), frameon=False, fontsize=10)
+pieces_explorer.legend(ax, loc="upper center", bbox_to_anchor=(0.45, -0.02))
 save_figure(fig, "ch07_pieces.png")
 
 # %% [markdown]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...simulations.tokenizer import FEW, MANY
 from ...text.pairs import Step, merge, pair_counts
 from ..printed import number
 from ..terminal import paint, width, wrap
 from .layout import write
 
 SPACE = "\u00b7"  # a middle dot shows where a space stands
-FEW, MANY = 20, 200  # updates: below the one a piece has hardly learned, from the other it has
 
 
 def merge_pair(label: str, tokens: Sequence[str]) -> Step:
