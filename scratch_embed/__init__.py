@@ -21,6 +21,7 @@ _HOMES = {
     "Embedding": "layers",
     "SGD": "optim",
     "Adagrad": "optim",
+    "RowAdagrad": "optim",
     "Adam": "optim",
     "AdamW": "optim",
     "LazyAdam": "optim",

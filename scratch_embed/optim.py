@@ -7,10 +7,11 @@ optimiser says so and names the one that can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from scratch_embed import jit, step_loops
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 
@@ -71,7 +72,24 @@ def _kept(state: dict, name: str, data: np.ndarray) -> np.ndarray:
     """The state array of this name; zeros like data the first time."""
     if name not in state:
         state[name] = np.zeros_like(data)
+    if state[name].shape != data.shape:
+        raise ValueError(
+            f"state[{name!r}] has shape {state[name].shape}; it must be that of what it keeps "
+            f"account of, {data.shape}"
+        )
     return state[name]
+
+
+def _step_rows(rule: Callable, grad: RowGrad, data: np.ndarray, *state_and_numbers) -> None:
+    """Run one of `step_loops` for the rows of grad: gradient and step in one go."""
+    if not data.flags.writeable:
+        raise ValueError("the parameter's array is read-only and cannot be moved; pass a copy")
+    values, (rows, order, starts) = grad.grouped()
+    parts = jit.num_parts(values.size)
+    shares = np.arange(parts + 1) * len(order) // parts  # as many positions for each part
+    edges = np.searchsorted(starts, shares)
+    rest = [np.asarray(x) if isinstance(x, np.memmap) else x for x in (data, *state_and_numbers)]
+    jit.run(rule, parts, values, rows, order, starts, edges, *rest)
 
 
 class SGD(Optimizer):
@@ -93,7 +111,7 @@ class SGD(Optimizer):
         if self.momentum or self.weight_decay:
             self._dense_only(grad, "SGD without momentum and weight_decay")
         if isinstance(grad, RowGrad):
-            data[grad.rows] -= data.dtype.type(self.lr) * grad.values
+            _step_rows(step_loops.sgd, grad, data, data.dtype.type(self.lr))
             return
         if self.weight_decay:
             grad = grad + self.weight_decay * data
@@ -117,10 +135,32 @@ class Adagrad(Optimizer):
         self.eps = eps
 
     def _update(self, data, grad, state):
-        total = _kept(state, "sum", data)
-        rows, grad = (grad.rows, grad.values) if isinstance(grad, RowGrad) else (..., grad)
-        total[rows] += grad * grad
-        data[rows] -= self.lr * grad / (np.sqrt(total[rows]) + self.eps)
+        total, number = _kept(state, "sum", data), data.dtype.type
+        if isinstance(grad, RowGrad):
+            numbers = number(self.lr), number(self.eps)
+            _step_rows(step_loops.adagrad, grad, data, total, *numbers)
+            return
+        total += grad * grad
+        data -= self.lr * grad / (np.sqrt(total) + self.eps)
+
+
+class RowAdagrad(Adagrad):
+    """Adagrad with one number a row:   s += mean of g^2 over the row,   w -= lr g / (sqrt(s) + eps)
+
+    It keeps V numbers where Adagrad keeps V D. FBGEMM trains the tables of recommenders with it,
+    as "exact row-wise Adagrad". It is another algorithm: all columns of a row share a step size.
+    """
+
+    def _update(self, data, grad, state):
+        if data.ndim != 2:
+            raise ValueError(f"RowAdagrad moves tables (V, D); a parameter has shape {data.shape}")
+        total, number = _kept(state, "sum", data[:, 0]), data.dtype.type
+        if isinstance(grad, RowGrad):
+            numbers = number(self.lr), number(self.eps)
+            _step_rows(step_loops.row_adagrad, grad, data, total, *numbers)
+            return
+        total += (grad * grad).mean(axis=1)
+        data -= (self.lr / (np.sqrt(total) + self.eps))[:, None] * grad
 
 
 class Adam(Optimizer):
@@ -152,17 +192,23 @@ class Adam(Optimizer):
         self._dense_only(grad, "LazyAdam")
         if self.weight_decay:
             grad = grad + self.weight_decay * data
-        self._move(data, grad, state, ...)
+        self._move(data, grad, state)
 
-    def _move(self, data, grad, state, rows):
-        """Follow the rule for `data[rows]`; `...` is all of them."""
+    def _move(self, data, grad, state):
+        """Follow the rule for all rows, or for those that a RowGrad names."""
         b1, b2 = self.betas
         m, v = _kept(state, "m", data), _kept(state, "v", data)
         t = state["t"] = state.get("t", 0) + 1
-        m[rows] = b1 * m[rows] + (1 - b1) * grad
-        v[rows] = b2 * v[rows] + (1 - b2) * grad * grad
-        m_hat, v_hat = m[rows] / (1 - b1**t), v[rows] / (1 - b2**t)
-        data[rows] -= self.lr * m_hat / (np.sqrt(v_hat) + self.eps)
+        if isinstance(grad, RowGrad):
+            single = (self.lr, self.eps, b1, b2, 1 - b1, 1 - b2, 1 - b1**t, 1 - b2**t)
+            lr, eps, *pairs = map(data.dtype.type, single)
+            pairs = tuple(pairs[:2]), tuple(pairs[2:4]), tuple(pairs[4:])
+            _step_rows(step_loops.adam, grad, data, m, v, lr, eps, *pairs)
+            return
+        m[...] = b1 * m + (1 - b1) * grad
+        v[...] = b2 * v + (1 - b2) * grad * grad
+        m_hat, v_hat = m / (1 - b1**t), v / (1 - b2**t)
+        data -= self.lr * m_hat / (np.sqrt(v_hat) + self.eps)
 
 
 class AdamW(Adam):
@@ -177,7 +223,7 @@ class AdamW(Adam):
     def _update(self, data, grad, state):
         self._dense_only(grad, "LazyAdam")
         data *= data.dtype.type(1 - self.lr * self.weight_decay)
-        self._move(data, grad, state, ...)
+        self._move(data, grad, state)
 
 
 class LazyAdam(Adam):
@@ -192,5 +238,4 @@ class LazyAdam(Adam):
         super().__init__(params, lr, betas, eps)
 
     def _update(self, data, grad, state):
-        rows, grad = (grad.rows, grad.values) if isinstance(grad, RowGrad) else (..., grad)
-        self._move(data, grad, state, rows)
+        self._move(data, grad, state)

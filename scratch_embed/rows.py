@@ -42,14 +42,50 @@ class RowGrad:
                 f"rows {rows.shape} and values {values.shape} do not fit a table {tuple(shape)}: "
                 f"values must be (number of rows, {shape[1]})"
             )
-        groups = kernels.group_rows(rows, shape[0])
-        self.rows = groups.rows
-        self.values = kernels.sum_groups(values, groups)
         self.shape = (int(shape[0]), int(shape[1]))
+        self._given, self._groups = values, kernels.group_rows(rows, shape[0])
+        self._sum()
+
+    @classmethod
+    def of_batch(cls, ids: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> RowGrad:
+        """The same, but equal rows are summed when `values` is first asked for.
+
+        An optimiser that sums a row while it takes its step never asks. ids (N,) are checked, and
+        values (N, D) belong to the RowGrad from here on: nobody writes to them any more.
+        """
+        grad = cls.__new__(cls)
+        grad.shape = shape
+        grad._given, grad._groups, grad._summed = values, kernels.group_rows(ids, shape[0]), False
+        return grad
+
+    def _sum(self) -> None:
+        rows = self._groups.rows
+        self._given = kernels.sum_groups(self._given, self._groups)
+        self._groups = kernels.Groups(rows, np.arange(len(rows)), np.arange(len(rows) + 1))
+        self._summed = True
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self._groups.rows
+
+    @property
+    def values(self) -> np.ndarray:
+        if not self._summed:
+            self._sum()
+        return self._given
+
+    def grouped(self) -> tuple[np.ndarray, kernels.Groups]:
+        """(values, groups): values[u] is the sum of the values of group u, maybe not taken yet.
+
+        A group that wants more precision than a running sum has (see `kernels.LONG`) is summed.
+        """
+        if not self._summed and np.diff(self._groups.starts).max(initial=0) > kernels.LONG:
+            self._sum()
+        return np.ascontiguousarray(self._given), self._groups
 
     @property
     def dtype(self) -> np.dtype:
-        return self.values.dtype
+        return self._given.dtype
 
     @property
     def nbytes(self) -> int:

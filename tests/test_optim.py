@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Adagrad, Adam, AdamW, Embedding, LazyAdam, RowGrad, Tensor
+from scratch_embed import (
+    SGD,
+    Adagrad,
+    Adam,
+    AdamW,
+    Embedding,
+    LazyAdam,
+    RowAdagrad,
+    RowGrad,
+    Tensor,
+    jit,
+    kernels,
+)
 from scratch_embed.optim import Optimizer
 
 HALVES = {"lr": 0.1, "betas": (0.5, 0.5)}  # with these m' and v' are (g1 + 2 g2) / 3 at step 2
@@ -19,6 +31,8 @@ BY_HAND = {
     "SGD decay": (SGD, {"lr": 0.1, "weight_decay": 0.1}, (0.5, 1), (0.94, 0.8306)),
     # s = 9, then 25: steps 0.1 * 3/3 and 0.1 * 4/5
     "Adagrad": (Adagrad, {"lr": 0.1}, (3, 4), (0.9, 0.82)),
+    # the same, for both columns of a row have the same gradient
+    "RowAdagrad": (RowAdagrad, {"lr": 0.1}, (3, 4), (0.9, 0.82)),
     # m' = 5, then 7/3; v' = 25, then (25 + 2) / 3 = 9
     "Adam": (Adam, HALVES, (5, 1), (0.9, 0.9 - 0.7 / 9)),
     # g = 4 + 1 * 1 = 5, then 0.1 + 1 * 0.9 = 1: the decay passes through m and v
@@ -27,8 +41,13 @@ BY_HAND = {
     "AdamW": (AdamW, HALVES | {"weight_decay": 1.0}, (5, 1), (0.8, 0.72 - 0.7 / 9)),
     "LazyAdam": (LazyAdam, HALVES, (5, 1), (0.9, 0.9 - 0.7 / 9)),
 }
-ROW_WISE = {"SGD": {"lr": 0.1}, "Adagrad": {"lr": 0.1}, "LazyAdam": {"lr": 0.01}}
-MAKERS = {"SGD": SGD, "Adagrad": Adagrad, "LazyAdam": LazyAdam, "Adam": Adam, "AdamW": AdamW}
+ROW_WISE = {
+    "SGD": {"lr": 0.1},
+    "Adagrad": {"lr": 0.1},
+    "RowAdagrad": {"lr": 0.1},
+    "LazyAdam": {"lr": 0.01},
+}
+MAKERS = {make.__name__: make for make in (SGD, Adagrad, RowAdagrad, LazyAdam, Adam, AdamW)}
 
 
 def leaf(data, dtype=np.float64) -> Tensor:
@@ -83,7 +102,7 @@ def test_rows_that_a_row_gradient_does_not_name_keep_every_bit(name, dtype):
     assert tables[-1].dtype == dtype
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adagrad"])
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "RowAdagrad"])
 def test_following_a_row_gradient_is_the_same_algorithm(name):
     for dense, sparse in zip(train(name, sparse=False), train(name, sparse=True)):
         np.testing.assert_allclose(sparse, dense, rtol=1e-15)
@@ -101,6 +120,68 @@ def test_lazy_adam_is_adam_on_the_rows_of_each_batch():
                 m_hat, v_hat = m[row][d] / (1 - 0.9**t), v[row][d] / (1 - 0.999**t)
                 w[row][d] -= 0.01 * m_hat / (v_hat**0.5 + 1e-8)
         np.testing.assert_allclose(tables[t], w, rtol=1e-12)
+
+
+def plain_step(name: str, w, state: dict, rows, g, t: int) -> None:
+    """The rule on the named rows in NumPy, as slow and as plain as it goes."""
+    number = w.dtype.type
+    if name == "SGD":
+        w[rows] -= number(0.1) * g
+    elif name == "Adagrad":
+        state["sum"][rows] += g * g
+        w[rows] -= number(0.1) * g / (np.sqrt(state["sum"][rows]) + number(1e-10))
+    else:
+        m, v = state["m"], state["v"]
+        m[rows] = number(0.9) * m[rows] + number(1 - 0.9) * g
+        v[rows] = number(0.999) * v[rows] + number(1 - 0.999) * g * g
+        step = m[rows] / number(1 - 0.9**t)
+        root = np.sqrt(v[rows] / number(1 - 0.999**t)) + number(1e-8)
+        w[rows] -= number(0.01) * step / root
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "LazyAdam"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_compiled_steps_equal_numpy_to_the_last_bit(name, dtype, threads, monkeypatch):
+    """Parts of 50 numbers, so that threads really share the rows; and a row with many hits."""
+    monkeypatch.setattr(jit, "PART", 50)
+    before = kernels.get_num_threads()
+    rng = np.random.default_rng(0)
+    embed = Embedding(40, 5, sparse=True, dtype=dtype, rng=1)
+    w, state = embed.weight.data.copy(), {k: np.zeros((40, 5), dtype) for k in ("sum", "m", "v")}
+    optimizer = MAKERS[name](embed.parameters(), **ROW_WISE[name])
+    try:
+        kernels.set_num_threads(threads)
+        for t in range(1, 5):
+            ids = np.concatenate([rng.integers(0, 40, 60), np.full(30, t)])
+            cotangent = rng.standard_normal((90, 5)).astype(dtype)
+            optimizer.zero_grad()
+            embed(ids).backward(cotangent)
+            optimizer.step()
+            eager = RowGrad(ids, cotangent, (40, 5))
+            plain_step(name, w, state, eager.rows, eager.values, t)
+            np.testing.assert_array_equal(embed.weight.data, w)
+            np.testing.assert_array_equal(embed.weight.grad.values, eager.values)  # not used up
+    finally:
+        kernels.set_num_threads(before)
+
+
+def test_a_row_hit_very_often_is_summed_in_double_precision(monkeypatch):
+    monkeypatch.setattr(kernels, "LONG", 100)
+    embed = Embedding(3, 1, sparse=True, rng=0)
+    embed.weight.data[:] = 0
+    embed(np.full(200_000, 1)).backward(np.full((200_000, 1), 0.1, np.float32))
+    SGD(embed.parameters(), lr=1.0).step()
+    assert embed.weight.data[1, 0] == np.float32(-200_000 * float(np.float32(0.1)))
+
+
+def test_row_wise_adagrad_keeps_one_number_a_row():
+    w = leaf(np.zeros((3, 2)))
+    optimizer = RowAdagrad([w], lr=1.0)
+    w.grad = RowGrad([2], np.array([[1.0, 7.0]]), (3, 2))
+    optimizer.step()
+    assert optimizer.state[0]["sum"].tolist() == [0, 0, 25]  # (1 + 49) / 2
+    np.testing.assert_allclose(w.data, [[0, 0], [0, 0], [-0.2, -1.4]])
 
 
 def test_adam_moves_a_row_that_was_not_looked_up_and_lazy_adam_does_not():
@@ -155,6 +236,21 @@ def step_with(make, grad, **options):
     make([w], lr=0.1, **options).step()
 
 
+def read_only_step():
+    w = leaf(np.ones((4, 3)))
+    w.data.flags.writeable = False
+    w.grad = ROW
+    SGD([w], lr=0.1).step()
+
+
+def wrong_state():
+    w = leaf(np.ones((4, 3)))
+    w.grad = ROW
+    optimizer = Adagrad([w])
+    optimizer.state[0]["sum"] = np.zeros((2, 3))
+    optimizer.step()
+
+
 ROW = RowGrad([1], np.ones((1, 3)), (4, 3))
 
 
@@ -166,6 +262,8 @@ ROW = RowGrad([1], np.ones((1, 3)), (4, 3))
         (lambda: step_with(Adam, ROW), TypeError, "Adam moves every row.*LazyAdam"),
         (lambda: step_with(AdamW, ROW), TypeError, "AdamW moves every row.*LazyAdam"),
         (lambda: step_with(Optimizer, np.ones((4, 3))), TypeError, "use SGD"),
+        (lambda: read_only_step(), ValueError, "read-only"),
+        (lambda: wrong_state(), ValueError, r"state\['sum'\] has shape \(2, 3\)"),
         (lambda: step_with(SGD, np.ones(3)), ValueError, r"\(3,\).*\(4, 3\)"),
         (lambda: step_with(Adam, RowGrad([1], np.ones((1, 3)), (5, 3))), ValueError, r"\(5, 3\)"),
         (lambda: SGD([], lr=0.1), ValueError, "params is empty"),

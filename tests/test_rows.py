@@ -119,3 +119,15 @@ def test_repr_shows_rows_and_cuts_the_middle():
 def test_bad_input_is_named(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def test_a_batch_is_summed_when_asked_for_and_equals_the_eager_one(rows, rng):
+    values = rng.standard_normal((len(rows), 3))
+    later, now = RowGrad.of_batch(rows, values, SHAPE), RowGrad(rows, values, SHAPE)
+    given, groups = later.grouped()
+    assert given is values and later.rows.tolist() == now.rows.tolist()
+    assert kernels.sum_groups(given, groups).tobytes() == now.values.tobytes()
+    assert later.values.tobytes() == now.values.tobytes()
+    summed, groups = later.grouped()  # from here on each row stands alone
+    assert summed is later.values and groups.order.tolist() == list(range(len(now.rows)))
+    assert (later + now).to_dense().tobytes() == (now + now).to_dense().tobytes()

@@ -80,7 +80,7 @@ def lookup_backward(dout: np.ndarray, saved: LookupSaved) -> np.ndarray | RowGra
 
     shape = (saved.num_rows, dout.shape[-1])
     if saved.sparse:
-        return RowGrad(ids, dout, shape)
+        return RowGrad.of_batch(ids, dout, shape)
     dweight = np.zeros(shape, dout.dtype)
     kernels.scatter_add(dweight, ids, dout)
     return dweight

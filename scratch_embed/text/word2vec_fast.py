@@ -7,7 +7,7 @@ The model is that of `word2vec.train`, which is the one to read. What differs:
 
     - a step is made after every neighbour, as in word2vec.c, and not after a batch;
     - all neighbours of a place share its negatives;
-    - rows begin in U(-1/D, 1/D) and the learning rate ends at lr / 250, as in gensim;
+    - rows begin in U(-1/D, 1/D), as in gensim, and the learning rate ends at lr / 100;
     - the sigmoid comes from a table, and is off by 0.001 at most;
     - with more than one worker the threads race, and no two runs give the same vectors.
 """
@@ -27,7 +27,7 @@ from scratch_embed.text.word2vec import Negatives, Word2Vec, subsample
 REACH = 8.0  # scores beyond are taken to be at +-8, where s is 0.9997
 STEPS = 2048  # of the table of sigmoids
 BLOCK = 10_000  # words a worker between two changes of the learning rate, as in word2vec.c
-SLOWEST = 250  # the last learning rate is lr / SLOWEST: from 0.025 down to 0.0001
+SLOWEST = 100  # the last learning rate is lr / SLOWEST
 NOISE = 1 << 20  # entries of the table that negatives are drawn from
 
 
