@@ -59,6 +59,8 @@ def test_each_call_records_one_answer_that_holds_or_not(record, capsys, call, ki
         (lambda: reference("a", 1, printed="1", source=""), ValueError, "source"),
         (lambda: quiz("a", "?", "c", options=["a", "b"]), ValueError, "not among"),
         (lambda: quiz("a", "?", [1, 2]), TypeError, "one number"),
+        (lambda: quiz("own-a", "?", 3 * 6, printed="18"), ValueError, "no printed answer"),
+        (lambda: check("own-a", 3 * 6, printed="18"), ValueError, "only a quiz"),
         (lambda: quiz("a", "?", float("nan")), ValueError, "finite"),
         (lambda: compare("r", hand=1.0), ValueError, "at least two"),
         (lambda: compare("r", hand=[1.0], ours=[1.0, 2.0]), ValueError, "one shape"),
@@ -80,6 +82,15 @@ def test_ids_and_prints_are_held_to_the_list_of_claims(record):
     with pytest.raises(ValueError, match='claims.csv has "131.1 M"'):
         check(claim.id, 131_072_000, printed="131 M")  # rounder than the page
     assert len(record.answers) == 1
+
+
+def test_a_question_of_the_lessons_own_is_shown_and_asked_but_answers_no_claim(record, capsys):
+    record.claims, asked = {"a": None}, []
+    record.ask = lambda prompt: asked.append(prompt) or "17"
+    quiz("own-count", "How many?", 3 * 6, because="6 rows of 3", tolerance=0)
+    out = capsys.readouterr().out
+    assert "? How many?" in out and "No: 18" in out and "6 rows of 3" in out
+    assert len(asked) == 1 and record.answers == []
 
 
 def test_a_recorded_value_does_not_change_with_the_lessons_array(record):

@@ -33,7 +33,8 @@ def test_the_list_is_sound():
 
 
 def test_every_answer_names_a_claim_by_a_literal_id():
-    unknown = [where(path, call) for path, call in CALLS if call.id not in CLAIMS]
+    unknown = [where(path, call) for path, call in CALLS
+               if call.id not in CLAIMS and not call.is_own]  # fmt: skip
     assert not unknown, unknown
 
 

@@ -2,6 +2,7 @@
 
 `lessons/claims.csv` lists every statement and printed figure that the lessons compute again. Each
 has an id, which a lesson gives as the first argument of `check`, `erratum`, `reference` or `quiz`.
+A `quiz` may also ask a question of the lesson's own, which answers no claim: its id begins "own-".
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from .printed import read
 
+OWN = "own-"
 ANSWERS = ("check", "erratum", "reference", "quiz")
 CONSTRUCTORS = {"array", "asarray", "float", "int", "bool", "str", "list", "tuple", "complex",
                 "float32", "float64", "int32", "int64", "bool_"}  # fmt: skip
@@ -42,6 +44,11 @@ class Call:
     line: int
     printed: str | None
     value_is_literal: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it asks a question of the lesson's own, which answers no claim."""
+        return self.function == "quiz" and (self.id or "").startswith(OWN)
 
 
 def load(path: str | Path | None = None) -> list[Claim]:
@@ -70,6 +77,8 @@ def require(id: str, claims: dict[str, Claim]) -> None:
     """Raises ValueError for an id that is not in a list of claims that exists."""
     if not isinstance(id, str) or not id.strip():
         raise ValueError(f"id must be the name of a claim, a text that is not empty; got {id!r}")
+    if id.startswith(OWN):
+        raise ValueError(f"id {id!r}: only a quiz may ask a question of its own")
     if claims and id not in claims:
         close = difflib.get_close_matches(id, claims, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""

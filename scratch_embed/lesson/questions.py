@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from . import printed as notation
 from .checks import line
-from .record import current
+from .claims import OWN
+from .record import Answer, current
 from .terminal import width, wrap
 
 LETTERS = "ABCDEFGHIJ"
@@ -26,14 +28,19 @@ def quiz(
 ) -> None:
     """Ask a question whose answer this run computed.
 
+    id: the claim that it answers; or "own-..." for a question of the lesson's own, which is asked
+    and shown, but answers no claim: neither the record nor the ledger holds it.
     answer: a number; or, with `options`, the text of the right option, chosen by a computation.
     options: the choices, labelled A, B, C, ... in this order.
     because: the reason, given after the answer.
     tolerance: how far a typed number may be off, in the answer's unit (1 % of the answer by
     default).
     printed: what the page gives as the answer, a number or the letter of an option; must agree.
-    Raises ValueError when the answer is not among the options, TypeError when it is not one number.
+    Raises ValueError when the answer is not among the options or an own question quotes a print,
+    TypeError when the answer is not one number.
     """
+    if id.startswith(OWN) and printed is not None:
+        raise ValueError(f"id {id!r}: a question of the lesson's own has no printed answer")
     answer = _checked(answer, options)
     letter = LETTERS[options.index(answer)] if options else None
     shown = f"{letter}) {answer}" if options else notation.number(answer)
@@ -42,17 +49,25 @@ def quiz(
         lines += wrap(option, width(), f"    {label}) ")
     print("\n".join(lines))
     record = current()
-    if record.ask is not None:
-        typed = record.ask("    your answer (Enter to see it): ")
-        while typed.strip() and options and not _names_an_option(typed, options):
-            typed = record.ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ")
-        if typed.strip():
-            right = is_right(typed, answer, options, tolerance)
-            print("    Right." if right else f"    No: {shown}")
+    typed = _asked(record.ask, options)
+    if typed:
+        right = is_right(typed, answer, options, tolerance)
+        print("    Right." if right else f"    No: {shown}")
     agrees = printed is None or notation.agrees(letter if options else answer, printed)
-    entry = record.add(id, "quiz", agrees=agrees, computed=shown if options else answer,
-                       printed=printed, reason=because or None)  # fmt: skip
-    print(line(entry))
+    told = {"agrees": agrees, "computed": shown if options else answer,
+            "printed": printed, "reason": because or None}  # fmt: skip
+    own = id.startswith(OWN)
+    print(line(Answer(id, "quiz", **told) if own else record.add(id, "quiz", **told)))
+
+
+def _asked(ask: Callable | None, options: list[str] | None) -> str:
+    """What a person types; "" when nobody is asked, or one who would rather see the answer."""
+    if ask is None:
+        return ""
+    typed = ask("    your answer (Enter to see it): ")
+    while typed.strip() and options and not _names_an_option(typed, options):
+        typed = ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ")
+    return typed.strip()
 
 
 def _names_an_option(typed: str, options: list[str]) -> bool:

@@ -23,7 +23,7 @@ def listing(folder: Path, paths: dict[int, Path]) -> str:
     for number, path in paths.items():
         try:
             title = cells.load(path).title
-            ids = {call.id for call in claims.calls(path)}
+            ids = {call.id for call in claims.calls(path) if not call.is_own}
         except SyntaxError as error:
             title, ids = f"does not parse: {error.msg}, line {error.lineno}", set()
         answered |= ids & set(listed)
