@@ -3,9 +3,10 @@
 import random
 import sys
 
+import numpy as np
 import pytest
 
-from scratch_embed.text import bpe_fast
+from scratch_embed.text import bpe_fast, bpe_loops
 from scratch_embed.text.bpe import (
     BPE,
     UNKNOWN,
@@ -119,6 +120,11 @@ def options(seed):
     }
 
 
+def fast(text, num_merges, boundaries, **how):
+    words = split_words(text) if boundaries else [text]
+    return tuple(bpe_fast.fast_merges(words, num_merges, progress=False, **how))
+
+
 def disagreements(seeds):
     """The seeds on which the fast trainer finds other merges than the definition."""
     wrong = []
@@ -126,9 +132,9 @@ def disagreements(seeds):
         text, how = random_text(seed), options(seed)
         defined = tuple(step.pair for step in merge_steps(text, 40, **how))
         try:
-            if train(text, 40, progress=False, **how).merges != defined:
+            if fast(text, 40, **how) != defined:
                 wrong.append(seed)
-        except (KeyError, ValueError):
+        except (IndexError, KeyError, ValueError):
             wrong.append(seed)
     return wrong
 
@@ -146,42 +152,72 @@ def test_fast_merges_of_real_words():
         assert list(train(text, 150, boundaries=True, ties=ties, progress=False).merges) == defined
 
 
-def forget_places(self, pair):
+def test_small_texts_and_large_ones_are_trained_alike(monkeypatch):
+    text, found = random_text(3) * 5, []
+    for small in (0, 1 << 40):
+        monkeypatch.setattr("scratch_embed.text.bpe.SMALL", small)
+        found.append(train(text, 40, boundaries=True, progress=False))
+    assert found[0] == found[1] and len(found[0].merges) > 5
+
+
+def forget_places(t, pair):
     """A planted bug: trust the remembered place, though its occurrence may be merged away."""
-    return self.first[pair]
+    return t.first[pair]
 
 
-def forget_words(original):
-    """A planted bug: words that come to hold a pair later are not noted."""
-
-    def add(self, w, tokens, pairs):
-        known = {pair: set(words) for pair, words in self.where.items()}
-        original(self, w, tokens, pairs)
-        for pair in known.keys() & set(pairs):
-            self.where[pair] = known[pair] or {w}
-
-    return add
+def forget_words(t, place):
+    """A planted bug: places where a known pair comes up again are counted but not remembered."""
+    pair = bpe_loops.find(t, t.token[place], t.token[t.after[place]])
+    if t.newest[pair] < 0:
+        NOTE(t, place)
+    else:
+        bpe_loops.add(t, pair, t.weight[place])
 
 
-def forget_weights(original):
-    """A planted bug: equal words count once, however often they stand in the text."""
+def forget_the_pair_before(t, pair, into):
+    """A planted bug: the pairs that a merge takes apart keep their counts."""
+    before = t.count.copy()
+    MERGE(t, pair, into)
+    np.maximum(before, t.count, out=t.count, where=np.arange(len(before)) != pair)
+    t.stale[:] = True
 
-    def init(self, words, unit):
-        original(self, list(dict.fromkeys(words)), unit)
 
-    return init
+NOTE, MERGE = bpe_loops.note, bpe_loops.merge
 
 
-def test_planted_bugs_in_the_fast_trainer_are_caught(monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(bpe_fast.PairTable, "first_place", forget_places)
-        assert disagreements(range(200))
-    with monkeypatch.context() as patch:
-        patch.setattr(bpe_fast.PairTable, "_add", forget_words(bpe_fast.PairTable._add))
-        assert disagreements(range(200))
-    with monkeypatch.context() as patch:
-        patch.setattr(bpe_fast.PairTable, "__init__", forget_weights(bpe_fast.PairTable.__init__))
-        assert disagreements(range(200))
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """The loops as plain Python, so that a part of them can be replaced."""
+    monkeypatch.setattr(bpe_fast.jit, "run", lambda loop, parts, *args: loop(*args))
+    for helper in bpe_loops.HELPERS:
+        monkeypatch.setattr(bpe_loops, helper.__name__, helper)
+    return monkeypatch
+
+
+def test_the_loops_need_no_compiler(uncompiled):
+    assert disagreements(range(60)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [
+        ("first_place", forget_places),
+        ("note", forget_words),
+        ("merge", forget_the_pair_before),
+        ("sorts_before", lambda t, pair, other: pair < other),
+    ],
+)
+def test_planted_bugs_in_the_fast_trainer_are_caught(uncompiled, name, bug):
+    uncompiled.setattr(bpe_loops, name, bug)
+    assert disagreements(range(200))
+
+
+def test_words_that_count_once_are_caught(monkeypatch):
+    table = bpe_fast.table
+    monkeypatch.setattr(
+        bpe_fast, "table", lambda words, *rest: table([*dict.fromkeys(words)], *rest)
+    )
+    assert disagreements(range(200))
 
 
 # -- the tokenizer -------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ __all__ = [
 UNKNOWN = "\ufffd"  # U+FFFD, the replacement character that Python's own decoders use
 BYTES = tuple(bytes([b]) for b in range(256))
 HEADER = "# scratch_embed BPE 1"
+SMALL = 200_000  # characters times merges: a tenth of a second in plain Python
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,16 @@ def train(
     """Learn merges from text: the same as `merge_steps` with these options finds, only faster.
 
     The vocabulary gets at most (alphabet + 1 + num_merges) rows in character mode, 256 + num_merges
-    in byte mode. Fast needs boundaries=True; without, the text is one word that each merge reads
-    again.
+    in byte mode. A text too small to be worth compiled loops goes to `merge_steps` itself.
     """
     check_options(text, num_merges, unit, ties, min_count)
-    words = split_words(text) if boundaries else [text]
-    merges = fast_merges(
-        words, num_merges, unit=unit, ties=ties, min_count=min_count, progress=progress
-    )
+    options = {"unit": unit, "ties": ties, "min_count": min_count}
+    if len(text) * num_merges <= SMALL:
+        steps = merge_steps(text, num_merges, boundaries=boundaries, **options)
+        merges = [step.pair for step in steps]
+    else:
+        words = split_words(text) if boundaries else [text]
+        merges = fast_merges(words, num_merges, progress=progress, **options)
     alphabet = tuple(sorted(set(text))) if unit == "character" else BYTES
     return BPE(tuple(merges), alphabet, unit, boundaries)
 

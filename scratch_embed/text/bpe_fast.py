@@ -1,80 +1,68 @@
 """The merges of byte pair encoding, found without reading the whole text again at every step.
 
-Three ideas: equal words are merged once and weighted by their count; only words that hold the
-merged pair are counted anew; the best pair comes from a heap whose outdated entries are dropped
-when they surface. The merges equal those of `pairs.merge_steps`, ties included.
+Three ideas: equal words are merged once and weighted by their count; every pair remembers the
+places where it was seen, so a merge visits only those; the counts are kept up to date, and of every
+64 pairs the best is remembered. The merges equal those of `pairs.merge_steps`, ties
+included. The loops are in `bpe_loops`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
-from itertools import pairwise
 
-from scratch_embed.text.pairs import merge, pair_counts, symbols
+import numpy as np
 
+from scratch_embed import jit
+from scratch_embed.text import bpe_loops
 
-class PairTable:
-    """Words, and for each pair of neighbours how often, in which words, and where first it occurs.
-
-    A place is (number of the word, offset of the left token in it). Words are numbered by first
-    appearance, and offsets are in characters or bytes, which no merge moves; so the smallest
-    place of a pair is its first appearance in the text.
-    """
-
-    def __init__(self, words: Iterable[str], unit: str):
-        seen = Counter(words)  # remembers the order of first appearance
-        self.words = [symbols(word, unit) for word in seen]
-        self.weights = list(seen.values())
-        self.counts: Counter = Counter()
-        self.where: dict[tuple, set[int]] = {}
-        # Never later than the true first place. Removing an occurrence leaves it as it is.
-        self.first: dict[tuple, tuple[int, int]] = {}
-        for w, tokens in enumerate(self.words):
-            self._add(w, tokens, pair_counts(tokens))
-
-    def _add(self, w: int, tokens: list, pairs: Iterable) -> None:
-        """Note that word w holds these pairs, and how often."""
-        own = pair_counts(tokens)
-        places = first_offsets(tokens)
-        for pair in pairs:
-            self.counts[pair] += self.weights[w] * own[pair]
-            self.where.setdefault(pair, set()).add(w)
-            place = (w, places[pair])
-            self.first[pair] = min(self.first.get(pair, place), place)
-
-    def merge(self, pair: tuple) -> set[tuple]:
-        """Merge pair wherever it stands. Returns the pairs whose count or place may differ."""
-        touched = set()
-        for w in sorted(self.where[pair]):
-            before, tokens = pair_counts(self.words[w]), merge(self.words[w], pair)
-            after = pair_counts(tokens)
-            changed = {p for p in before.keys() | after.keys() if before.get(p) != after.get(p)}
-            for p in changed & before.keys():
-                self.counts[p] -= self.weights[w] * before[p]
-                self.where[p].discard(w)
-            self._add(w, tokens, changed & after.keys())
-            self.words[w] = tokens
-            touched |= changed
-        return touched
-
-    def first_place(self, pair: tuple) -> tuple[int, int]:
-        """Where pair stands first in the text, exactly."""
-        w = min(self.where[pair])
-        place = (w, first_offsets(self.words[w])[pair])
-        self.first[pair] = place
-        return place
+PER_PAIR = ("left", "right", "count", "first", "newest")
+PER_NODE = ("node_place", "node_older")
+AT_ONCE = 250  # merges between two moves of the progress bar
 
 
-def first_offsets(tokens: list) -> dict[tuple, int]:
-    """Where each pair of neighbours starts first.        ["th", "e", "th"] -> th,e 0; e,th 2"""
-    offsets: dict[tuple, int] = {}
-    at = 0
-    for pair in pairwise(tokens):
-        offsets.setdefault(pair, at)
-        at += len(pair[0])
-    return offsets
+def table(words: Iterable[str], unit: str, num_merges: int) -> tuple[bpe_loops.Table, list]:
+    """(table, tokens): the words before any merge, and the text of each token number."""
+    seen = Counter(words)  # remembers the order of first appearance
+    lengths, codes = _codes(list(seen), unit)
+    alphabet, token = np.unique(codes, return_inverse=True)
+    places, word = np.arange(len(codes)), np.repeat(np.arange(len(lengths)), lengths)
+    inside = word[1:] == word[:-1]  # is the next symbol of the same word?
+    after, before = np.full((2, len(codes)), -1)
+    after[:-1][inside], before[1:][inside] = places[1:][inside], places[:-1][inside]
+    # A merge joins two tokens, so there are fewer merges than places, and each notes two pairs.
+    most, tokens = 3 * len(codes) + 1, len(alphabet) + min(num_merges, len(codes)) + 1
+    where, length, cubes = np.zeros((3, tokens), np.int64)
+    where[token] = places
+    length[: len(alphabet)], cubes[: len(alphabet)] = 1, alphabet**3
+    found = bpe_loops.Table(
+        symbols=codes,
+        token=token.astype(np.int64),
+        after=after,
+        before=before,
+        weight=np.array(list(seen.values()), np.int64)[word],
+        where=where,
+        length=length,
+        cubes=cubes,
+        slots=np.full(1 << (2 * most).bit_length(), -1),
+        **{name: np.zeros(most, np.int64) for name in PER_PAIR + PER_NODE},
+        peak=np.zeros(most // bpe_loops.BLOCK + 1, np.int64),
+        stale=np.zeros(most // bpe_loops.BLOCK + 1, bool),
+        sizes=np.array([len(alphabet), 0, 0]),
+    )
+    jit.run(bpe_loops.start, 1, found)
+    make = chr if unit == "character" else (lambda code: bytes([code]))
+    return found, [make(code) for code in alphabet.tolist()]
+
+
+def _codes(words: list[str], unit: str) -> tuple[list[int], np.ndarray]:
+    """How many symbols each word has, and the numbers of all of them, one word after the other."""
+    if unit == "character":
+        codes = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
+        return [len(word) for word in words], codes.astype(np.int64)
+    encoded = [word.encode("utf-8") for word in words]
+    codes = np.frombuffer(b"".join(encoded), np.uint8)
+    return [len(word) for word in encoded], codes.astype(np.int64)
 
 
 def fast_merges(
@@ -86,34 +74,22 @@ def fast_merges(
     min_count: int = 1,
     progress: bool = True,
 ) -> list[tuple]:
-    """The merges in order, as a list of pairs. Options as in `pairs.merge_steps`.
-
-    The heap orders entries by falling count, then by place (ties="first") or by the pair itself.
-    An entry is outdated when its count is no longer right, or when its place is not the true one.
-    """
+    """The merges in order, as a list of pairs. Options as in `pairs.merge_steps`."""
     from tqdm import tqdm
 
-    table = PairTable(words, unit)
-
-    def entry(pair: tuple) -> tuple:
-        return (-table.counts[pair], table.first[pair] if ties == "first" else (), pair)
-
-    heap = [entry(pair) for pair in table.counts]
-    heapify(heap)
-    merges: list[tuple] = []
+    state, tokens = table(words, unit, num_merges)
+    found: list[tuple] = []
     with tqdm(total=num_merges, desc="merging", disable=None if progress else True) as bar:
-        while heap and len(merges) < num_merges:
-            negative, place, pair = heappop(heap)
-            if table.counts[pair] != -negative or -negative < min_count:
-                continue
-            if ties == "first" and table.first_place(pair) != place:
-                heappush(heap, entry(pair))
-                continue
-            merges.append(pair)
-            bar.update()
-            for p in table.merge(pair):
-                if table.counts[p]:
-                    heappush(heap, entry(p))
-                else:
-                    del table.counts[p], table.where[p], table.first[p]
-    return merges
+        while len(found) < num_merges:
+            merges = np.empty((min(AT_ONCE, num_merges - len(found)), 2), np.int64)
+            made = np.empty(len(merges), np.int64)
+            done = jit.run(bpe_loops.train, 1, state, merges, made, ties == "smallest", min_count)
+            for (left, right), token in zip(merges[:done].tolist(), made.tolist()):
+                pair = tokens[left], tokens[right]
+                if token == len(tokens):
+                    tokens.append(pair[0] + pair[1])
+                found.append(pair)
+            bar.update(done)
+            if done < len(merges):
+                break
+    return found
