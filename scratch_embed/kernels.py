@@ -32,8 +32,6 @@ DTYPES = {np.dtype(char) for char in "fdFD"}  # in native byte order
 # its own, up to half that of a small scatter-add, so LONG is not smaller.
 LONG = 1 << 14
 RUN = 1 << 10
-# For up to this many ids NumPy's own `take` copies the rows, once the ids are known to be good.
-FEW = 1 << 10
 WIDER = {np.dtype("f4"): np.dtype("f8"), np.dtype("c8"): np.dtype("c16")}
 
 
@@ -65,16 +63,18 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
     """
     table = _check_table(table)
     num_rows, width = table.shape
-    ids = _check_ids(ids, num_rows)
-    if out is not None:
-        _check_out(out, (*ids.shape, width), table)
-    parts = num_parts(ids.size * width)
-    if parts == 1 and ids.size <= FEW and table.flags.c_contiguous:
-        return table.take(ids, 0, out, "clip")
+    whole = to_int64(ids, num_rows)
+    shape = (*whole.shape, width)
     if out is None:
-        out = np.empty((*ids.shape, width), table.dtype)
-    rows = out.reshape(ids.size, width)
-    run(loops.gather, parts, rows, table, ids.reshape(-1), parts)
+        out = np.empty(shape, table.dtype)
+    else:
+        _check_out(out, shape, table)
+    rows, flat = out, whole
+    if whole.ndim != 1:
+        rows, flat = out.reshape(whole.size, width), whole.reshape(-1)
+    parts = num_parts(rows.size)
+    if not run(loops.gather, parts, rows, table, flat, parts):
+        check_ids(ids, num_rows)  # raises
     return out
 
 

@@ -1,6 +1,6 @@
 """The hot loops, in plain Python: Numba compiles them as they stand.
 
-They trust their arguments. `kernels.py` looks at ids, shapes and dtypes first, and calls them.
+They trust their arguments: `kernels.py` looks at shapes, dtypes and ids, and then calls them.
 
 A large loop is cut into parts, and each part owns its own rows of the result: no two threads ever
 write to the same place, and every row is summed in the order of n. That is why the bits do not
@@ -32,7 +32,16 @@ def are_rows(ids, num_rows):
 
 
 def gather(out, table, ids, parts):
-    """out[n] = table[ids[n]]. Part p owns its share of the rows of out."""
+    """out[n] = table[ids[n]]. Part p owns its share of the rows of out.
+
+    The one loop that looks at the ids itself: for a small batch another call would take longer
+    than the copy. Returns False, and copies nothing, when an id names no row.
+    """
+    wrong = 0
+    for n in range(len(ids)):
+        wrong += (ids[n] < 0) | (ids[n] >= table.shape[0])
+    if wrong:
+        return False
     for part in prange(parts):
         last = (part + 1) * len(ids) // parts
         for n in range(part * len(ids) // parts, last):
@@ -40,6 +49,7 @@ def gather(out, table, ids, parts):
             row = ids[n]
             for d in range(table.shape[1]):
                 out[n, d] = table[row, d]
+    return True
 
 
 def scatter_add(table, ids, values):

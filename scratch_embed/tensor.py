@@ -142,7 +142,9 @@ class Tensor:
     def backward(self, grad: np.ndarray | None = None) -> None:
         """Add d(sum(self * grad)) / d(leaf) to `.grad` of every leaf that requires it.
 
-        `grad` defaults to 1 for a scalar and must be given, in this tensor's shape, otherwise.
+        `grad` defaults to 1 for a scalar and must be given, in this tensor's shape, otherwise. It
+        is copied, for the gradient of a sparse lookup is summed from it later; an array that
+        nobody can write to any more (`grad.setflags(write=False)`) is not.
         The tape is kept: a second backward adds the same gradients once more.
         """
         pending = {self: self._seed(grad)}
@@ -177,7 +179,9 @@ class Tensor:
                     "shape; only a scalar has 1 as its natural start, e.g. use .sum().backward()"
                 )
             return np.ones(self.shape, self.dtype)
-        grad = np.array(grad, dtype=self.dtype)
+        frozen = isinstance(grad, np.ndarray) and grad.base is None and not grad.flags.writeable
+        take = np.asarray if frozen and self.node else np.array  # a leaf keeps what it is given
+        grad = take(grad, dtype=self.dtype)
         if grad.shape != self.shape:
             raise ValueError(f"gradient of shape {grad.shape} for a tensor of shape {self.shape}")
         return grad

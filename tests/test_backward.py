@@ -157,6 +157,28 @@ def test_two_leaves_never_share_a_gradient(combine, rng):
     np.testing.assert_array_equal(seed, given)
 
 
+def test_a_frozen_seed_is_not_copied_and_any_other_is():
+    """The gradient of a sparse lookup is summed from the seed when it is asked for."""
+    table, ids, seed = leaf(np.zeros((3, 2))), np.array([1, 1]), np.ones((2, 2))
+    read_only_view = seed[:]
+    read_only_view.flags.writeable = False  # but seed can still be written to
+    for given in (seed, read_only_view):
+        table.grad = None
+        F.lookup(table, ids, sparse=True).backward(given)
+        seed[:] = 100
+        assert table.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0]]
+        seed[:] = 1
+    seed.flags.writeable = False
+    table.grad = None
+    F.lookup(table, ids, sparse=True).backward(seed)
+    assert np.shares_memory(table.grad.grouped()[0], seed)
+    a = leaf([1.0, 2.0])
+    frozen = np.array([3.0, 4.0])
+    frozen.flags.writeable = False
+    a.backward(frozen)
+    assert a.grad.flags.writeable and not np.shares_memory(a.grad, frozen)
+
+
 @pytest.mark.parametrize("pass_on", [lambda a: a, lambda a: a.T.T, lambda a: a + 0])
 def test_a_gradient_never_shares_the_seed(pass_on):
     a, seed = leaf([1.0, 2.0]), np.array([3.0, 4.0])

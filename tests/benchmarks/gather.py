@@ -42,18 +42,18 @@ def open_row(bench: Bench, shape: Shape, pattern: str, how: str):
 def into_an_array(bench: Bench, shape: Shape, pattern: str, table, ids) -> None:
     """The copy alone: the rows go into memory that is there already."""
     row = open_row(bench, shape, pattern, "into out")
-    out, theirs = (np.empty((shape.N, shape.D), np.float32) for _ in range(2))
+    out = np.empty((shape.N, shape.D), np.float32)  # of all: nobody's is warmer than another's
     row.check("gather(out=) against table[ids]", kernels.gather(table, ids, out), table[ids])
     copy, copied = copy_way(out.nbytes)
     ways = {
         "ours": lambda: kernels.gather(table, ids, out),
         "copy": copy,
         # "raise", the default, would copy once more; "clip" is its fastest mode
-        "np.take": lambda: np.take(table, ids, axis=0, out=theirs, mode="clip"),
+        "np.take": lambda: np.take(table, ids, axis=0, out=out, mode="clip"),
     }
     torch = bench.peer("torch")
     if torch:
-        tensors = [torch.from_numpy(array) for array in (table, ids, theirs)]
+        tensors = [torch.from_numpy(array) for array in (table, ids, out)]
         ways["torch index_select"] = lambda: torch.index_select(
             tensors[0], 0, tensors[1], out=tensors[2]
         )
