@@ -55,7 +55,7 @@ worked.quotient("MiB", num_bytes, 2**20)
 check("000-ch1-llama2-131m", params, printed="131 M")
 
 layer = Embedding(300, 20)
-row = np.zeros(20, dtype=np.float16)
+halves = {d: Embedding(3, d).weight.numpy().astype(np.float16) for d in (20, 768, 4096)}
 check(
     "000-ch1-formula-params",
     layer.weight.size == table_params(300, 20)
@@ -65,8 +65,8 @@ check(
 )  # fmt: skip
 check(
     "000-ch1-bytes-per-vector",
-    all(np.zeros(d, dtype=np.float16).nbytes == 2 * d for d in (20, 768, 4096)),
-    shown={"d": row.size, "bytes held by one FP16 row": row.nbytes},
+    all(table[0].nbytes == 2 * d == table_bytes(1, d) for d, table in halves.items()),
+    shown={f"bytes of an FP16 row, d = {d:,}": table[0].nbytes for d, table in halves.items()},
 )
 
 # %% [markdown]
@@ -174,7 +174,8 @@ quiz(
 
 # %% [markdown]
 # A model reads with one table and scores the next token with another of the same shape. Using one
-# array for both is called weight tying. It halves the bill; who does it is another matter.
+# array for both is called weight tying. It halves the bill; who does it is another matter. The
+# size of the released weights tells: without the layers, one table is left, or two.
 
 # %%
 tied, untied = NextToken(400, 16, tied=True), NextToken(400, 16, tied=False)
@@ -184,15 +185,21 @@ check(
     2 * count[0] == count[1],
     shown={"numbers, tied": count[0], "numbers, untied": count[1]},
 )
-sharing = {name: str(MODELS[name].tied) for name in ("GPT-2 small", "T5-base", "T5 v1.1 base",
-           "Llama 2 7B", "Llama 3 8B", "Llama 3.2 1B")}  # fmt: skip
+RELEASED = {  # all numbers in the published weights; those of a model built with one table
+    "GPT-2 small": (124_439_808, gpt2_params()),
+    "Llama 2 7B": (6_738_415_616, sizes.llama_params(tied=True)),
+    "Llama 3 8B": (8_030_261_248, sizes.llama_params(128_256, 4096, 32, 14_336, 1024, tied=True)),
+    "Llama 3.2 1B": (1_235_814_400, sizes.llama_params(128_256, 2048, 16, 8192, 512, tied=True)),
+}
+held = {name: 1 + (all_ - one) / MODELS[name].params for name, (all_, one) in RELEASED.items()}
 erratum(
     "000-ch1-tying-llama",
-    gpt2.tied and not llama2.tied and not llama3.tied,
-    shown=sharing,
+    held["GPT-2 small"] == held["Llama 3.2 1B"] == 1 and held["Llama 2 7B"] == 2
+    and held["Llama 3 8B"] == 2,
+    shown={f"tables in {name}": number for name, number in held.items()},
     because="Llama 2 7B and Llama 3 8B keep two tables (tie_word_embeddings is false in their "
     "config.json), and so does T5 from version 1.1 on; only the small Llama 3.2 models share",
-)
+)  # fmt: skip
 
 # %% [markdown]
 # ## A random start

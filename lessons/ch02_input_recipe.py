@@ -178,10 +178,12 @@ rows = [worked.lookup("token row", tokens, [cat])[0],
 total = worked.sum("input", *rows)
 check("000-ch2-hand-sum", total, printed="[0.34, -0.52, -0.07, 0.84]")
 ids_of_cat = {"the opening": 3782, "chapter 0": 1, "chapter 2": cat, "chapter 4": 1}
+in_one_table = Embedding(6000, 4, rng=0)(list(ids_of_cat.values())).numpy()
+different = len(np.unique(in_one_table, axis=0))
 erratum(
     "000-ch2-cat-id",
-    len(set(ids_of_cat.values())) > 1,
-    shown=ids_of_cat,
+    different > 1,
+    shown={**ids_of_cat, "different rows that these ids fetch from one table": different},
     because="one text, three ids for one word: each example has a vocabulary of its own, and does "
     "not say so",
 )
@@ -875,7 +877,8 @@ quiz(
     "000-ch2-quiz",
     "Which three things does BERT add up at its input?",
     answer=carried,
-    options=["what the token is, how often it occurs, where it stands", carried,
+    options=["what the token is, how often it occurs, where it stands",
+             "what the token is, where it stands, which sentence it belongs to",
              "what the token is, what stands before it, what follows it"],
     because="one table for each, and the layer has these three and no other",
 )  # fmt: skip

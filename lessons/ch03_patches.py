@@ -10,8 +10,6 @@
 # what it costs.
 
 # %%
-from inspect import signature
-
 import numpy as np
 
 from scratch_embed import Tensor, images, plot
@@ -36,6 +34,7 @@ from scratch_embed.ops.onehot import one_hot
 from scratch_embed.ops.patches import fold_forward, unfold_forward
 from scratch_embed.ops.project import project_forward
 from scratch_embed.simulations import patches as visualizer
+from scratch_embed.simulations.controls import defaults
 from scratch_embed.sizes import MODELS, attention_scores, body_macs
 
 begin()
@@ -218,11 +217,15 @@ check("000-ch3-square-projection", "x".join(map(str, shape)), printed="768x768")
 
 # %%
 large = MODELS["ViT-L/16"]
+for_large = PatchEmbed(H, P, C, large.embedding_dim, rng=0)
 erratum(
     "000-ch3-coincidence",
-    vit.num_embeddings == vit.embedding_dim and large.num_embeddings != large.embedding_dim,
-    shown={"ViT-B/16, values in a patch": vit.num_embeddings, "ViT-B/16, D": vit.embedding_dim,
-           "ViT-L/16, values in a patch": large.num_embeddings, "ViT-L/16, D": large.embedding_dim},
+    cut.shape[1] == vit.embedding_dim
+    and for_large.projection.weight.shape == (large.embedding_dim, cut.shape[1])
+    and for_large(photo).shape == (len(cut), large.embedding_dim) != tokens.shape,
+    shown={"values in a patch": cut.shape[1], "matrix of ViT-B/16": shape,
+           "of ViT-L/16, same patches": for_large.projection.weight.shape,
+           "its sequence": for_large(photo).shape},
     because="the page says both. The same patches feed ViT-Large, whose D is 1,024: the matrix "
     "need not be square, so neither word can be checked",
 )  # fmt: skip
@@ -377,23 +380,23 @@ check(
 # A network of small convolutions goes another way: each layer sees the neighbours of what the
 # last one saw, so what one number knows of grows layer by layer. Count the pixels behind one
 # output: for layers of three by three, and for a patch followed by as many layers as you like
-# that treat each token alone.
-
+# that treat each token alone. For the first, send in 121 pictures with a single 1, each at another
+# pixel, and count those that arrive at the number in the middle.
 
 # %%
-def grow(seen: np.ndarray) -> np.ndarray:
-    """The pixels within one step of those already seen: what a 3 x 3 convolution adds."""
-    wide = np.pad(seen, 1)
-    return np.any([wide[i : i + seen.shape[0], j : j + seen.shape[1]]
-                   for i in range(3) for j in range(3)], axis=0)  # fmt: skip
+taps = np.random.default_rng(12).normal(size=(4, 3, 3))  # the weights of four layers
 
 
-seen = np.zeros((31, 31), bool)
-seen[15, 15] = True
-field = []
-for _ in range(4):
-    seen = grow(seen)
-    field.append(int(seen.sum()))
+def three_by_three(pictures: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """(N, n, n) -> (N, n, n), a convolution that strides by 1, zeros around the edge"""
+    n, wide = pictures.shape[-1], np.pad(pictures, ((0, 0), (1, 1), (1, 1)))
+    return sum(kernel[i, j] * wide[:, i : i + n, j : j + n] for i in range(3) for j in range(3))
+
+
+spots, field = np.eye(121).reshape(121, 11, 11), []
+for kernel_of_layer in taps:
+    spots = three_by_three(spots, kernel_of_layer)
+    field.append(np.count_nonzero(spots[:, 5, 5]))
 
 mix = Tensor(np.random.default_rng(10).normal(size=(32, 32)))
 alone = []
@@ -681,7 +684,7 @@ check(
 # then 256 greens, then 256 blues. The dull one is three flat lines.
 
 # %%
-opens_at = signature(PatchEmbed).parameters["patch_size"].default
+opens_at = defaults(visualizer.CONTROLS)["patch_size"]
 dull, busy = (5, 12), (1, 6)
 frames = {"backdrop": (dull, plot.PALETTE["sky blue"]), "badge": (busy, plot.PALETTE["vermillion"])}
 
@@ -712,11 +715,8 @@ axes[2].set_title("two patches, flattened")
 axes[2].set_ylim(0, 1.15)
 axes[2].legend(loc="upper center", ncols=2)
 save_figure(fig, "ch03_patches.png")
-check(
-    "000-ch3-visualizer",
-    f"{opens_at}x{opens_at}",
-    printed="16x16",
-)
+tall, wide_ = (H // len(set(ticks)) for ticks in (axes[0].get_yticks(), axes[0].get_xticks()))
+check("000-ch3-visualizer", f"{tall}x{wide_}", printed="16x16")
 
 # %%
 fine = np.array([56, 32, 28, 16, 14, 8, 7, 4])

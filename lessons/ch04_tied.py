@@ -77,11 +77,12 @@ check("000-ch4-argmax", f"token {logits.argmax()}", printed="token 1")
 # %%
 shape = {"shape of h": str(h.shape), "of W_out": str(E.shape), "of the logits": str(logits.shape)}
 one_by_one = np.einsum("d,vd->v", h, E)  # the sum over d of h[d] E[v, d]
-both_ways = {"sums over d of h[d] E[v, d]": one_by_one, "h @ E.T": h @ E.T}
+by_layer = TiedHead(Embedding.from_pretrained(E))(h).numpy()
+both_ways = {"sums over d of h[d] E[v, d]": one_by_one, "by the layer": by_layer}
 check("000-ch4-logits-shape", logits.shape == E.shape[:1] and h.shape == E.shape[1:], shown=shape)
-check("001-math-tied-logits", (h @ E.T).shape == (len(E),), shown=shape)
+check("001-math-tied-logits", np.allclose(by_layer, h @ E.T, rtol=1e-14), shown=shape)
 check("003-tie-logit", np.allclose(by_hand, logits, rtol=1e-14), shown={"by hand": by_hand})
-check("004-tied-logits", np.allclose(one_by_one, h @ E.T, rtol=1e-14), shown=both_ways)
+check("004-tied-logits", np.allclose(one_by_one, by_layer, rtol=1e-14), shown=both_ways)
 
 # %% [markdown]
 # Is "cat" the row that points most nearly where $h$ points? The cosine says so.
@@ -383,7 +384,8 @@ one = worked.product("one table", llama2.num_embeddings, llama2.embedding_dim)
 two = worked.product("two tables", 2, one)
 check("000-ch4-savings-one", one, printed="131 M")
 check("000-ch4-savings-untied-total", two, printed="262 M")
-check("000-ch4-savings-131m", two - one, printed="131 M")
+saved = worked.sum("saved, all of Llama 2", sizes.llama_params(), -sizes.llama_params(tied=True))
+check("000-ch4-savings-131m", saved, printed="131 M")
 tied_bytes = sizes.table_bytes(llama2.num_embeddings, llama2.embedding_dim, "float16")
 erratum(
     "000-ch4-savings-fp16",
@@ -407,12 +409,14 @@ check(
 )
 rounded = worked.product("V rounded", 128_000, llama3.embedding_dim)
 check("000-ch4-llama3-savings", rounded, printed="524 M")
+released = 8_030_261_248  # all numbers in the published weights of Llama 3 8B; it has two tables
+layers = sizes.llama_params(1, 4096, 32, 14_336, kv_dim=1024) - 2 * 4096
 erratum(
     "000-ch4-llama3-vocab-consistency",
-    llama3.num_embeddings,
+    worked.quotient("rows of each table", released - layers, 2 * 4096),
     printed="128,000",
-    because="the published vocabulary has 128,256 rows, as the text itself has it in two other "
-    "chapters; its table holds 525.3 M numbers",
+    because="the published weights leave room for 128,256 rows, which the text itself has in two "
+    "other chapters; a table holds 525.3 M numbers",
 )
 check("004-gpt2-38m", gpt2.params, printed="38.6 M")
 check("004-gpt2-exact", gpt2.num_embeddings * gpt2.embedding_dim, printed="38,597,376")
@@ -486,21 +490,31 @@ reference("000-ch4-ties-llama2-7b", llama2.tied, printed="No", source=llama2.sou
 reference("000-ch4-ties-gemma", gemma.tied, printed="Yes", source=gemma.source)
 reference("000-ch4-ties-mistral", mistral.tied, printed="No", source=mistral.source)
 t5, t5_later = MODELS["T5-base"], MODELS["T5 v1.1 base"]
+
+# %% [markdown]
+# Need one believe configurations? The size of the released weights says the same: take the layers
+# away, and see how many tables are left. The authors of the Transformer rounded theirs.
+
+# %%
+# all numbers of the released weights; together the widths of the feed-forward matrices
+RELEASED = {t5: (222_903_552, 2 * 3072), t5_later: (247_577_856, 3 * 2048)}
+left = {model: (total - 12 * 768 * (12 * 768 + 2 * wide + 5) - 2 * 768 - 2 * 32 * 12) / model.params
+        for model, (total, wide) in RELEASED.items()}  # fmt: skip
 erratum(
     "000-ch4-ties-t5",
-    t5.tied and not t5_later.tied,
-    shown={"T5 (2020) ties": str(t5.tied), "T5 v1.1 ties": str(t5_later.tied)},
-    because="true of the first T5 only; the model card of version 1.1 says that embedding and "
-    "classifier layer share nothing",
+    left[t5] == 1 and left[t5_later] == 2,
+    shown={"tables in T5 (2020)": left[t5], "tables in T5 v1.1": left[t5_later]},
+    because="true of the first T5 only; from version 1.1 on embedding and classifier share nothing",
 )
-# which parts use one weight matrix, by Vaswani et al. 2017, section 3.4
-ORIGINAL = {"source embedding": "W", "target embedding": "W", "linear before the softmax": "W"}
+# six layers in each half, of 12 d^2 and 16 d^2 numbers; 37,000 tokens
+original = [(total - 6 * 28 * d * d) / (37_000 * d) for d, total in ((512, 65e6), (1024, 213e6))]
+print("  tables of the first Transformers, base and big:", " ".join(f"{n:.2f}" for n in original))
 reference(
     "003-tie-original",
-    "shares" if len(set(ORIGINAL.values())) == 1 else "separate",
+    "shares" if [round(n) for n in original] == [1, 1] else "separate",
     printed="shares",
-    source="Vaswani et al. 2017, section 3.4: the two embedding layers and the linear layer before "
-    "the softmax have the same weight matrix",
+    source="Vaswani et al. 2017, table 3 (65 and 213 million numbers); section 3.4 says that both "
+    "embeddings and the linear layer before the softmax have one matrix",
 )
 
 # %% [markdown]

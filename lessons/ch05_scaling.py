@@ -12,7 +12,7 @@ from inspect import signature
 
 import numpy as np
 
-from scratch_embed import SGD, Embedding, Tensor, geometry, plot
+from scratch_embed import SGD, Adam, Embedding, Tensor, geometry, plot
 from scratch_embed.functional import cross_entropy
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.gradcheck.numeric import Loss, gradient
@@ -268,6 +268,15 @@ check(
     usual == "sqrt(d)" and bool(np.isclose(scaled.scale, root)) and 0.5 < lead < 2,
     shown={"factor of the layer at d = 512": scaled.scale, "token to position": lead},
 )  # fmt: skip
+wave = np.linalg.norm(sinusoidal(1, 2048)[0])
+quiz(
+    "own-ch5-equal-lengths",
+    "A model has d = 2,048 columns and token rows of length 1. Which factor makes them exactly as "
+    "long as sinusoidal position rows?",
+    answer=wave,
+    because=f"2,048 columns are 1,024 pairs, each of squared length 1, so a position row has the "
+    f"length sqrt(d/2) = {wave:.0f}; sqrt(d) = {2048**0.5:.1f} is too much",
+)
 
 # %% [markdown]
 # The factor presumes rows of length 1. A table from a library usually starts at $N(0, 1)$, with
@@ -336,6 +345,50 @@ rows = Tensor(small.token.weight.data[ids])
 (rows * s).backward(arriving)
 compare("ds, a learned factor", hand=(rows.numpy() * arriving).sum(), ours=s.grad,
         numeric=gradient(Loss(lambda s: rows * s, (s,), arriving), s))  # fmt: skip
+
+# %% [markdown]
+# A thought at this point: why multiply at every lookup? The factor could be moved into the table,
+# once, before training. We do so in 64 columns, and let both tables take one step from the same
+# gradient.
+
+# %%
+upstream = np.random.default_rng(6).normal(size=(1, 64))
+
+
+def one_step(optimizer: type, inside: bool) -> tuple[np.ndarray, float]:
+    """(the sum before the step, how far the step moved it); inside: the factor is in the table."""
+    layer = ScaledEmbedding(8, 64, scale="none" if inside else "sqrt(d)", rng=0, dtype=np.float64)
+    if inside:
+        layer.token.weight.data *= 64**0.5
+    sums = layer([3])
+    sums.backward(upstream)
+    optimizer([layer.token.weight], lr=0.01).step()
+    return sums.numpy(), float(np.linalg.norm(layer([3]).numpy() - sums.numpy()))
+
+
+(sum_outside, step), (sum_inside, small_step) = (one_step(SGD, inside) for inside in (False, True))
+alike, slower = np.allclose(sum_outside, sum_inside), step / small_step
+with_adam = one_step(Adam, False)[1] / one_step(Adam, True)[1]
+fates = {
+    "nothing: it computes the same sums and learns in the same steps":
+        alike and np.isclose(slower, 1),
+    "it starts with the same sums, and its tokens learn sqrt(d) times more slowly":
+        alike and np.isclose(slower, 64**0.5),
+    "it starts with the same sums, and its tokens learn d times more slowly":
+        alike and np.isclose(slower, 64),
+    "it starts with other sums": not alike,
+}  # fmt: skip
+quiz(
+    "own-ch5-factor-in-table",
+    "The factor sqrt(d) is moved into the table: its rows start sqrt(d) times as long, and nothing "
+    "is multiplied any more. What changes for the model, with SGD at the same learning rate?",
+    answer=next(fate for fate, is_so in fates.items() if is_so),
+    options=list(fates),
+    because=f"the same numbers come out, but one step moves them {small_step:.3f} instead of "
+    f"{step:.2f}. That is {slower:.0f} = d times less: the gradient lost the factor on its way to "
+    f"the row, and the row on its way to the model. (With Adam, whose steps do not grow with the "
+    f"gradient, {with_adam:.0f} times)",
+)
 
 # %% [markdown]
 # ## Turning the knob
@@ -437,6 +490,33 @@ jobs = [(name, lr) for name in CONTENDERS for lr in RATES]
 runs = {(name, lr): train(CONTENDERS[name][0], lr, CONTENDERS[name][1])
         for name, lr in progress(jobs, "factors and learning rates")}  # fmt: skip
 best = {name: min(RATES, key=lambda lr, name=name: runs[name, lr][0]) for name in CONTENDERS}
+
+# %% [markdown]
+# Before you see the results, a guess about the last of the four.
+
+# %%
+_, _, reached = runs["learned, from 1", 0.2]
+places = {
+    "below 1: rows and reader grow, so the factor can shrink": reached < 0.9,
+    "still about 1: rows and reader do the learning": 0.9 <= reached <= 1.1,
+    f"between 1 and the paper's sqrt(d), here {WIDTH**0.5:.0f}": 1.1 < reached < WIDTH**0.5,
+    f"beyond {WIDTH**0.5:.0f}: the louder the token, the better": reached >= WIDTH**0.5,
+}
+quiz(
+    "own-ch5-learned-factor",
+    "At the small learning rate of 0.2, the learned factor starts at 1. Where is it after 50 "
+    "steps?",
+    answer=next(place for place, is_so in places.items() if is_so),
+    options=list(places),
+    because=f"it is {reached:.2f}. A longer token is easier to hear, so the loss pulls the factor "
+    f"up; meanwhile steps are lost: the loss is {runs['learned, from 1', 0.2][0]:.2f}, and "
+    f"{runs['sqrt(d)', 0.2][0]:.2f} where the factor was sqrt(d) from the start",
+)
+
+# %% [markdown]
+# Now all four, at that one rate and each at its own best rate:
+
+# %%
 print(f"  guessing costs ln 32 = {np.log(TOKENS):.2f} nats")
 for name in CONTENDERS:
     (loss, named, end), (tuned, sure, _) = runs[name, 0.2], runs[name, best[name]]

@@ -21,6 +21,7 @@ import numpy as np
 
 from scratch_embed import SGD, Adam, Embedding, Tensor, plot, sizes
 from scratch_embed.functional import cross_entropy, embedding_bag
+from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.layers import EmbeddingBag, Linear, TransformerBlock
 from scratch_embed.lesson import (
     begin,
@@ -39,7 +40,7 @@ from scratch_embed.lesson.printed import agrees
 from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.models import NextToken, train
 from scratch_embed.simulations import tokenizer as pieces_explorer
-from scratch_embed.sizes import MODELS, head_break_even, head_macs
+from scratch_embed.sizes import MODELS, head_break_even
 from scratch_embed.text import bpe, corpus, toy
 from scratch_embed.text.bpe import UNKNOWN, split_words
 from scratch_embed.text.published import CHARACTERS_PER_TOKEN, IDS, PIECES, TOKENIZERS
@@ -194,15 +195,7 @@ compare("sadness = mean of sad, ness", hand=(E.data[2] + E.data[3]) / 2, ours=wo
 shares = g[owner] / np.diff(ends)[owner, None]
 dE = worked.scatter_add("dE", bags, shares, num_rows=len(rows))
 words_made.backward(g)
-
-numeric = np.zeros_like(E.data)
-for index in np.ndindex(numeric.shape):
-    nudge = np.zeros_like(numeric)
-    nudge[index] = h = 2.0**-10  # the mean is linear: any step gives the exact slope
-    above, below = (
-        embedding_bag(E.data + s * nudge, bags, offsets=ends, mode="mean").numpy() for s in (1, -1)
-    )
-    numeric[index] = ((above - below) * g).sum() / (2 * h)
+numeric = gradient(Loss(lambda E: embedding_bag(E, bags, offsets=ends, mode="mean"), (E,), g), E)
 for v, name in enumerate(rows):
     compare(f"dE[{name}]", hand=dE[v], ours=E.grad[v], numeric=numeric[v])
 
@@ -506,28 +499,30 @@ check("000-ch7-tradeoff-table-medium", as_printed[1], printed="32K x d")
 check("000-ch7-tradeoff-table-large", as_printed[2], printed="100K x d")
 
 llama2, llama3 = MODELS["Llama 2 7B"], MODELS["Llama 3 8B"]
-heads = [head_macs(m.num_embeddings, m.embedding_dim) for m in (llama2, llama3)]
+shorter = CHARACTERS_PER_TOKEN["Llama 2"] / CHARACTERS_PER_TOKEN["Llama 3"]
+costs = [m.params + 2 * n * m.embedding_dim * m.num_layers  # head, and attention to n tokens
+         for m, n in ((llama2, llama2.max_len), (llama3, llama2.max_len * shorter))]  # fmt: skip
 saved = head_break_even(llama2.num_embeddings, llama3.num_embeddings, llama3.num_layers)
 erratum(
     "000-ch7-tradeoff-compute",
-    heads[1] > heads[0],
+    costs[1] > costs[0] > costs[1] * shorter,
     printed="Lower per-token",
-    shown={"multiply-adds of the head per token, V = 32,000": heads[0], "V = 128,256": heads[1],
-           "tokens of context to be saved before attention pays for it": float(saved)},
-    because="per token the larger head costs more; what gets cheaper is a text, which has fewer "
-    "tokens",
+    shown={"multiply-adds of head and attention, token 4,096 of V = 32,000": costs[0],
+           "same place in the text, V = 128,256": costs[1], "for as much text": costs[1] * shorter,
+           "each token is cheaper only from a place of": float(saved) / (1 - shorter)},
+    because="per token the larger head costs more; what gets cheaper is a text, in fewer tokens",
 )  # fmt: skip
-english = corpus.words(corpus.python_text()[:1_000_000])  # whatever text was given
+english = corpus.words(corpus.python_text())  # whatever text was given
 DICTIONARY = 171_476  # headwords in current use, Oxford English Dictionary, second edition, 1989
+often = 1 / np.arange(1, DICTIONARY + 1)  # if all of them were in use, by Zipf's law
+expected = -np.expm1(len(english) * np.log1p(-often / often.sum())).sum()
 erratum(
     "000-ch7-english-words",
-    len(set(english)) < DICTIONARY // 2,
+    2 * len(set(english)) < expected,
     printed="170,000",
-    shown={"entries in current use in a large dictionary": DICTIONARY,
-           "words in a million characters of documentation": len(english),
-           "different ones": len(set(english))},
-    because="the familiar figure counts dictionary entries in current use; in common use are far "
-    "fewer",
+    shown={"words of documentation": len(english), "different ones": len(set(english)),
+           f"expected, were {DICTIONARY:,} in common use": expected},
+    because="the familiar figure counts dictionary entries; in common use are far fewer",
 )  # fmt: skip
 
 # %% [markdown]
@@ -556,14 +551,11 @@ check(
     and all(per_word[a] > per_word[b] for a, b in pairwise(cuts)),
     shown={f"pieces of {word}": n for word, n in numbers.items()},
 )
+below, above = every[stops.index(1000)].pieces(trials[0]), PIECES["r50k_base"][trials[0]]
 check(
-    "000-ch7-tokenizer-widget",
-    numbers[trials[0]] == sorted(numbers[trials[0]], reverse=True)
-    and len(PIECES["cl100k_base"][trials[0]]) == 3,
-    printed="Vocab 32K; Tokens: 3",
-    shown={f"pieces of {trials[0]}, V = {V:,}": n for V, n in zip(cuts, numbers[trials[0]])}
-    | {"V = 100,277 (cl100k_base)": len(PIECES["cl100k_base"][trials[0]])},
-)
+    "000-ch7-tokenizer-widget", len(above) <= 3 <= len(below), printed="Vocab 32K; Tokens: 3",
+    shown={"after 1,000 merges": "|".join(below), "V = 50,257 (GPT-2)": "|".join(above)},
+)  # fmt: skip
 
 # %% [markdown]
 # ## The page's examples against real vocabularies
@@ -605,8 +597,8 @@ erratum(
 )  # fmt: skip
 
 # %% [markdown]
-# The page also ranks kinds of pieces by how often training reads them. No text is named, so we
-# count in ours, in the largest vocabulary. Two of its examples turn out not to be pieces at all.
+# The page also ranks kinds of pieces by how often training reads them, and names no text. We count
+# in ours, in the largest vocabulary, and scale to the 300 billion tokens that GPT-3 read.
 
 # %%
 docs, docs_ids = full, encoded[large]
@@ -614,50 +606,30 @@ if options.text:  # the page's examples are English, and the text given need not
     pages = corpus.python_text()[:150_000]
     docs = bpe.train(pages, 2000, boundaries=True, min_count=2)
     docs_ids = docs.encode(pages)
+tokens, vocabulary = Counter(docs.tokens[i] for i in docs_ids), Counter(english)
+SIZES = {1e12: "Trillions", 1e9: "Billions", 1e6: "Millions", 1e5: "Hundred thousands",
+         1e3: "Thousands", 0: "Fewer"}  # fmt: skip
 
 
-def readings_of(*parts: str) -> list[int]:
-    """How often each part is read as a token of its own, with or without a space in front."""
-    found, rows = np.bincount(docs_ids, minlength=len(docs)), docs.index
-    return [sum(found[rows[p]] for p in (part, f" {part}") if p in rows) for part in parts]
+def size(read: Counter, *parts: str) -> str:
+    """How large the median count would be in GPT-3's training (Brown et al. 2020, table 2.1)."""
+    counts = [read[part] + read[f" {part}"] for part in parts]
+    scaled = 300e9 * np.median(counts) / read.total()
+    print(f"  {' '.join(parts)}: {counts} of {read.total():,}, so {scaled:,.0f} of 300 billion")
+    return next(name for least, name in SIZES.items() if scaled >= least)
 
 
-stop, fragments = readings_of("the", "is", "and"), readings_of("ing", "tion", "pre")
-letters, ordinary = readings_of("x", "z", "7"), readings_of("transformer", "network")
-median_piece = float(np.median(np.bincount(docs_ids, minlength=len(docs))))
-check(
-    "000-ch7-hierarchy-stop",
-    min(stop) > max(fragments) and all(len(gpt4[w]) == 1 for w in ("the", "is", "and")),
-    printed="Billions; Excellent",
-    shown={"the, is, and in our text": stop, "median piece": median_piece,
-           "tokens each in cl100k_base": 1},
-)  # fmt: skip
-check("000-ch7-hierarchy-common-subwords",
-      np.median(fragments) > median_piece and len(gpt4["ing"]) == len(gpt4["tion"]) == 1,
-      printed="Millions; Very good",
-      shown={"ing, tion, pre in our text": fragments, "median piece": median_piece})  # fmt: skip
-erratum(
-    "000-ch7-hierarchy-common-words",
-    len(gpt4["transformer"]) > 1 and len(gpt4[" transformer"]) == 1,
-    printed="Hundred thousands; Good",
-    shown={"transformer": "|".join(gpt4["transformer"]),
-           "with a space in front": "|".join(gpt4[" transformer"]),
-           "transformer, network in our text": ordinary},
-    because="the bare word 'transformer' is two tokens; only with its space is it one. The "
-    "frequency names no text",
-)  # fmt: skip
-erratum(
-    "000-ch7-hierarchy-rare-subwords",
-    len(gpt4["zyg"]) > 1 and len(gpt4["qph"]) > 1,
-    printed="Thousands; Adequate",
-    shown={"zyg": "|".join(gpt4["zyg"]), "qph": "|".join(gpt4["qph"]),
-           "read in our text": readings_of("zyg", "qph")},
-    because="neither is a piece of any vocabulary here: a rare string does not get a row, it is "
-    "spelled with more frequent ones",
-)  # fmt: skip
-check("000-ch7-hierarchy-characters", median_piece < np.median(letters) < min(stop),
-      printed="Millions (fallback); Good",
-      shown={"x, z, 7 in our text": letters, "median piece": median_piece})  # fmt: skip
+check("000-ch7-hierarchy-stop", size(tokens, "the", "is", "and"), printed="Billions")
+check("000-ch7-hierarchy-common-subwords", size(tokens, "ing", "tion", "pre"), printed="Millions")
+erratum("000-ch7-hierarchy-common-words", size(vocabulary, "transformer", "network"),
+        printed="Hundred thousands", because="common words are read more often than that; and bare "
+        f"'transformer' is {len(gpt4['transformer'])} pieces, one with its space")  # fmt: skip
+spelled = docs.pieces("zyg") + docs.pieces("qph")
+erratum("000-ch7-hierarchy-rare-subwords", size(tokens, *spelled), printed="Thousands",
+        because=f"a rare string has no row, it is spelled with frequent ones: {'|'.join(spelled)} "
+        f"here, {'|'.join(gpt4['zyg'] + gpt4['qph'])} in GPT-4's vocabulary")  # fmt: skip
+fallback = size(tokens, "x", "z", "7") + " (fallback)"
+check("000-ch7-hierarchy-characters", fallback, printed="Millions (fallback)")
 
 # %% [markdown]
 # And it gives four pieces of "unhappiness" with a frequency and an equal number of updates. A row
@@ -672,7 +644,6 @@ tests = {
     "happi": lambda word: "happi" in word,
     "ness": lambda word: word.endswith("ness"),
 }
-vocabulary = Counter(english)
 found = {}
 for name, fits in tests.items():
     fitting = {word for word in vocabulary if fits(word)}
@@ -756,10 +727,14 @@ check(
 bert, gpt2, llama, gemma = (TOKENIZERS[name] for name in ("BERT", "GPT-2", "Llama 2", "Gemma"))
 reference("001-uses-vocab-range", [llama.num_embeddings, gemma.num_embeddings],
           printed="32K; 256K", source=f"{llama.source}; {gemma.source}")  # fmt: skip
+seen = Counter(start)  # in the hand calculation; the likelihood of ab: n(ab) / n(a) n(b)
+likeliest = max(first.counts, key=lambda ab: first.counts[ab] / (seen[ab[0]] * seen[ab[1]]))
 erratum(
-    "001-uses-bert-tokenizer", bert.method, printed="BPE or SentencePiece",
-    because="BERT's pieces are WordPiece (Devlin et al. 2019), which merges by likelihood instead "
-    "of count (Schuster & Nakajima 2012)",
+    "001-uses-bert-tokenizer", likeliest != first.pair and "WordPiece" in bert.method,
+    printed="BPE or SentencePiece",
+    shown={"BERT": bert.method, "its first merge in our eight words": "+".join(likeliest),
+           "BPE's": "+".join(first.pair)},
+    because="WordPiece merges by likelihood instead of count (Schuster & Nakajima 2012)",
 )  # fmt: skip
 reference("004-recap-30k-50k", [bert.num_embeddings, gpt2.num_embeddings],
           printed="~30K; 50K", source=f"{bert.source}; {gpt2.source}")  # fmt: skip
@@ -872,11 +847,11 @@ save_figure(fig, "ch07_sizes_and_rare_words.png")
 # %%
 reasons = {
     "the pieces' rows together hold more numbers": in_pieces.max() > as_wholes.max(),
-    "its pieces stand in many words, so their rows are read often": piece_updates.min()
-    > np.median(updates) and parts[rare].mean() > whole[rare].mean(),
-    "the rows of its pieces are moved further by each update": np.sum(piece_moves)
-    / piece_updates.sum() > moved.sum() / updates.sum(),
-}
+    "its pieces stand in many words, so their rows are read often":
+        piece_updates.min() > np.median(updates) and parts[rare].mean() > whole[rare].mean(),
+    "the rows of its pieces are moved further by each update":
+        piece_moves.sum() / piece_updates.sum() > moved.sum() / updates.sum(),
+}  # fmt: skip
 quiz(
     "000-ch7-quiz",
     "Why does a rare word learn better in pieces than as a whole?",
@@ -885,5 +860,21 @@ quiz(
     because=f"the least read piece had {piece_updates.min()} updates, the median word "
     f"{np.median(updates):.0f}; the table of pieces is smaller ({in_pieces.max() + 1} rows "
     f"against {as_wholes.max() + 1})",
+)
+new = next(c for c in map(chr, range(0x1F600, 0x1F700)) if c not in full.alphabet)
+strangers = {V: cut.pieces(new).count(UNKNOWN) for V, cut in cuts.items()}
+guards = {
+    "the many pieces: the more there are, the fewer words are unknown":
+        strangers[large] < strangers[small],
+    "cutting words first: no piece reaches across a space": strangers[large] == 0,
+    "the 256 bytes it starts from": by_bytes.decode(by_bytes.encode(new)) == new,
+}  # fmt: skip
+quiz(
+    "own-ch7-no-unknown-word",
+    "GPT-2's tokenizer has 50,257 rows and never meets an unknown word. What guarantees it?",
+    answer=next(guard for guard, is_so in guards.items() if is_so),
+    options=list(guards),
+    because=f"our pieces of characters, cut at spaces, do not know {new} with {small:,} rows, nor "
+    f"with {large:,}. By bytes, {len(by_bytes):,} rows spell it",
 )
 verdict()

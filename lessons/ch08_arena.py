@@ -26,6 +26,7 @@ from scratch_embed.lesson import (
     erratum,
     options,
     progress,
+    quiz,
     save_figure,
     verdict,
     worked,
@@ -345,8 +346,41 @@ english = Task(train_bpe(part, 4_000, boundaries=True, min_count=2), part, [unse
 EVEN = np.log2(27)
 budget = min(cost_of_a_pass(name, english) for name in STRATEGIES) / 10
 language = {name: compete(name, english, EVEN, budget, "language") for name in STRATEGIES}
+print(f"  {len(part):,} characters to learn from, {len(english.unseen[0]):,} to be judged by")
+
+# %% [markdown]
+# They are trained. The loss that training prints is one for each token, and the tokens of two
+# strategies are not the same. So, before the table:
+
+# %%
+[judge] = english.unseen
+in_all = {name: (1 - r.score) * EVEN * len(judge) for name, r in language.items()}
+letters, wordy = "characters", "large V, untied"
+counts = {name: len(shorter(english.bpe, STRATEGIES[name].ours).encode(judge))
+          for name in (letters, wordy)}  # fmt: skip
+paid = {name: in_all[name] / count for name, count in counts.items()}
+conclusions = {
+    "characters: its loss is the smaller one": in_all[letters] < in_all[wordy],
+    "large V: it pays more for a token, but for far fewer of them": in_all[wordy] < in_all[letters],
+    "neither: what it pays more for a token, it saves in their number":
+        in_all[wordy] == in_all[letters],
+}  # fmt: skip
+quiz(
+    "own-ch8-loss-per-token",
+    f"On unseen text 'characters' pays {paid[letters]:.1f} bits for a token, and 'large V, untied' "
+    f"{paid[wordy]:.1f}. Which of them wrote the same text down in fewer bits?",
+    answer=next(told for told, is_so in conclusions.items() if is_so),
+    options=list(conclusions),
+    because=f"{counts[letters]:,} tokens at {paid[letters]:.1f} bits are {in_all[letters]:,.0f} "
+    f"bits, {counts[wordy]:,} at {paid[wordy]:.1f} are {in_all[wordy]:,.0f}. A loss per token "
+    "compares models with one tokenizer; bits per character compare them all",
+)
+
+# %% [markdown]
+# All six:
 
 
+# %%
 def report(results: dict[str, Result], even: float) -> None:
     """A line for each strategy."""
     rows = [
@@ -511,10 +545,28 @@ print(columns(["", "numbers", "tokens", "known fonts", "new fonts"], rows, right
 # is not charged: a gift to those who have many.)
 
 # %%
+TIGHT = {name: r.early for name, r in language.items()}
+ahead = max(TIGHT, key=TIGHT.get)
+thrifty = min(language, key=lambda name: language[name].cost / language[name].tokens)
+read = {name: budget / r.cost * len(english.known) for name, r in language.items()}
+quiz(
+    "own-ch8-tight-budget",
+    f"A token costs least with '{thrifty}'. Who has saved most bits when the budget is spent?",
+    answer=ahead,
+    options=list(STRATEGIES),
+    because=f"{ahead} saves {TIGHT[ahead]:.1%} after {read[ahead]:,.0f} characters, {thrifty} "
+    f"{TIGHT[thrifty]:.1%} after {read[thrifty]:,.0f}. A cheap token is often a short one, and how "
+    "words are spelled is in the pieces before the first multiply-add",
+)
+
+# %% [markdown]
+# How far each came, and what it would have saved by reading on:
+
+# %%
 print(f"  budget: {budget / 1e9:.3f} G multiply-adds, forward")
 rows = [
     [name, f"{budget / (r.cost / r.tokens):,.0f}",
-     f"{budget / r.cost * len(english.known):,.0f}", f"{r.early:.1%}", f"{r.score:.1%}"]
+     f"{read[name]:,.0f}", f"{r.early:.1%}", f"{r.score:.1%}"]
     for name, r in language.items()
 ]  # fmt: skip
 print(columns(["", "tokens", "characters", "score", "without limit"], rows, right=[1, 2, 3, 4]))
@@ -530,7 +582,7 @@ TASKS = {
     "language modelling": {name: r.score for name, r in language.items()},
     "many scripts": {name: r.score for name, r in scripts.items()},
     "image classes": sight,
-    "tight budget": {name: r.early for name, r in language.items()},
+    "tight budget": TIGHT,
 }
 winners = {task: max(scores, key=scores.get) for task, scores in TASKS.items()}
 print(columns(["", *TASKS], [[name, *(f"{TASKS[task][name]:.1%}" for task in TASKS)]
@@ -588,6 +640,25 @@ lengths = {name: round(n) for name, n in per_input.items()}
 lengths |= {"patch 16": squares[16], "patch 32": squares[32]}
 full_size = {name: arena.Strategy(s.rows, s.dim, s.matrices, lengths[name], s.patches)
              for name, s in STRATEGIES.items()}  # fmt: skip
+narrow = ["small V, tied", "BPE 32K", "characters"]
+work = {name: full_size[name].work for name in narrow}
+dearest, plain = max(work, key=work.get), "BPE 32K"
+quiz(
+    "own-ch8-small-table-cost",
+    "Three text strategies have rows of 768 numbers. With which of them does one input cost most "
+    "multiply-adds?",
+    answer=dearest,
+    options=narrow,
+    because=f"{dearest} has a table of {sizes.human(params[dearest])}, and {lengths[dearest]} "
+    f"tokens that all pass twelve layers: {work[dearest] / 1e9:.1f} G multiply-adds; {plain} has "
+    f"{sizes.human(params[plain])}, {lengths[plain]} tokens and {work[plain] / 1e9:.1f} G. A "
+    "lookup multiplies nothing; only the head pays for a large table",
+)
+
+# %% [markdown]
+# The whole bill:
+
+# %%
 rows = []
 for name, s in full_size.items():
     n = s.length + s.patches  # a picture has CLS in front

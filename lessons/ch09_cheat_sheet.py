@@ -8,6 +8,8 @@
 
 # %%
 import math
+import symtable
+from unittest.mock import MagicMock
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from scratch_embed.lesson import (
     check,
     compare,
     erratum,
+    quiz,
     reference,
     save_figure,
     verdict,
@@ -36,7 +39,7 @@ from scratch_embed.lesson import (
 from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.positions import sinusoidal
-from scratch_embed.sizes import MODELS, gpt2_params, human, table_params
+from scratch_embed.sizes import MODELS, gpt2_params, human, layer_params, table_params
 from scratch_embed.text import bpe
 from scratch_embed.text.published import IDS, PIECES
 
@@ -61,6 +64,25 @@ for name, plan in cases.items():
 page["What to choose"] = columns(["for", "decision", "answer"], [
     [name if n == 0 else "", what, answer] for name, plan in cases.items()
     for n, (what, (answer, _)) in enumerate(plan.reasons.items())], WIDE)  # fmt: skip
+
+base = {"data": "text", "params": 1.2e8, "positions": "learned"}  # the first of the cases
+changes = {
+    "30 languages in place of one": {"languages": 30},
+    "a hundred times as many numbers": {"params": 1.2e10},
+    "sinusoids in place of learned positions": {"positions": "sinusoidal"},
+    "rows twice as wide": {"embedding_dim": 2 * 768},
+}
+factors = {change: choose(**(base | new)).scale for change, new in changes.items()}
+quiz(
+    "own-ch9-what-asks-for-scaling",
+    "The small model of the first case does not scale its rows. Which one change would make the "
+    "chooser scale them?",
+    answer=next(change for change, factor in factors.items() if factor != choose(**base).scale),
+    options=list(changes),
+    because=f"learned rows find a length of their own; sinusoids cannot, and rows of length 1 take "
+    f"a factor of {max(factors.values()):.1f} to be heard. More languages ask for more rows, a "
+    "larger model for a head of its own",
+)
 
 llama2, llama3 = MODELS["Llama 2 7B"], MODELS["Llama 3 8B"]
 rule = [choose(languages=n).num_embeddings for n in (1, 30)]
@@ -116,20 +138,42 @@ erratum(
     because="(patch_dim, d) is how one writes x W; layers store (d, patch_dim), a convolution "
     "(d, 3, P, P), and published ViT code keeps CLS as (1, 1, d)",
 )  # fmt: skip
-SEGMENTS = {"BERT": 2, "ALBERT": 2, "ELECTRA": 2}  # type_vocab_size in their config.json
-CLS_SINCE = {"BERT": 2018, "ViT": 2020}  # first preprints, arXiv 1810.04805 and 2010.11929
+
+# %% [markdown]
+# Has only BERT segment rows, and is CLS a part of ViT? The size of a released model tells. From all
+# its numbers take away the parts that nobody doubts: tokens, positions, layers, norms, what stands
+# at the end. What is left, in rows of the table's width, are the segments and CLS.
+
+# %%
+layer, pooler = layer_params(768), 768 * 769  # a layer is the same in all four
+RELEASED = {  # all numbers in the published weights, the undoubted parts, width of a row
+    "BERT-base": (109_482_240, (30_522 + 512 + 2) * 768 + 12 * layer + pooler, 768),
+    "ALBERT-base": (11_683_584, (30_000 + 512 + 2) * 128 + 129 * 768 + layer + pooler, 128),
+    "RoBERTa-base": (124_645_632, (50_265 + 514 + 2) * 768 + 12 * layer + pooler, 768),
+    "ViT-B/16": (86_567_656, 769 * 768 + (197 + 2) * 768 + 12 * layer + 769 * 1000, 768),
+}
+left = {name: (total - sure) / row for name, (total, sure, row) in RELEASED.items()}
+for name, rows in left.items():
+    print(f"  {name:<13} {RELEASED[name][0]:>11,} numbers, rows left over: {rows:g}")
 erratum(
     "000-ch9-catalog-segment",
-    ", ".join(SEGMENTS),
+    left["ALBERT-base"] == left["BERT-base"] == 2,
     printed="BERT-specific",
-    because="other encoders have segment rows too; XLNet has its own kind of them",
+    shown={f"rows left in {name}": rows for name, rows in left.items() if "BERT" in name},
+    because="ALBERT has two segment rows like BERT; RoBERTa keeps one, so it tells nothing apart",
 )
+ARXIV = {"BERT": "1810.04805", "ViT": "2010.11929"}  # a number begins with year and month
 erratum(
     "000-ch9-catalog-cls",
-    min(CLS_SINCE, key=CLS_SINCE.get),
+    ARXIV["BERT"] < ARXIV["ViT"] and left["ViT-B/16"] == 1
+    and left["BERT-base"] == bert_input.segment.weight.shape[0],
     printed="ViT",
-    because="ViT took its CLS over from BERT, where it is an ordinary row of the vocabulary",
-)
+    shown={"rows left in ViT-B/16": left["ViT-B/16"], "in BERT-base": left["BERT-base"],
+           "BERT's segments": bert_input.segment.weight.shape[0],
+           "papers": ", ".join(ARXIV.values())},
+    because="only ViT stores CLS by itself; it took it over from BERT, where no row is left for it "
+    "beside the segments: there CLS is an ordinary row of the vocabulary",
+)  # fmt: skip
 
 
 def built(array) -> str:
@@ -208,21 +252,50 @@ erratum(
     because="with the default rows of the page's own snippet the tokens become 39 times as long; "
     "even rows of length 1 end at sqrt(2) times the sinusoids",
 )  # fmt: skip
-used = {"emb", "ids", "img", "token_ids", "positions", "segment_ids", "pos_emb", "seg_emb"}
-defined = {"emb", "vectors", "lm_head", "scaled", "patch_emb", "patches", "x", "enc", "tokens"}
-missing = sorted(used - defined)
-errors = []
-for name in missing:  # a page's snippet that reads a name which no line makes
+
+# %% [markdown]
+# Does the page's own quick reference run? Below are its statements. We run them with a stand-in for
+# each import that does whatever it is asked. Where Python meets a name that nobody has made, we
+# note it, stand in for it too, and run again. The compiler's table of names, which runs nothing,
+# should list the same ones.
+
+# %%
+PAGE = """
+emb = nn.Embedding(32000, 768)
+vectors = emb(torch.tensor([42, 1337]))
+lm_head = nn.Linear(768, 32000, bias=False)
+lm_head.weight = emb.weight
+scaled = emb(ids) * math.sqrt(768)
+patch_emb = nn.Conv2d(3, 768, kernel_size=16, stride=16)
+patches = patch_emb(img).flatten(2).transpose(1, 2)
+x = emb(token_ids) + pos_emb(positions) + seg_emb(segment_ids)
+enc = tiktoken.encoding_for_model("gpt-4")
+tokens = enc.encode("transformerization")
+"""
+IMPORTED = ["torch", "nn", "math", "tiktoken"]
+
+
+def stops_at(source: str, known: list[str]) -> str | None:
+    """The name at which Python stops where only the known ones have a value; None if it ends."""
     try:
-        eval(name, dict(imports))
+        exec(source, {name: MagicMock() for name in known})  # noqa: S102 - as above
     except NameError as error:
-        errors.append(str(error))
+        return error.name
+    return None
+
+
+stops: list[str] = []
+while name := stops_at(PAGE, IMPORTED + stops):
+    stops.append(name)
+symbols = symtable.symtable(PAGE, "page", "exec").get_symbols()
+unbound = {s.get_name() for s in symbols if s.is_referenced() and not s.is_assigned()}
 erratum(
     "000-ch9-quick-undefined",
-    len(errors) == len(missing) > 0,
-    shown={"names never defined": ", ".join(missing), "Python says": errors[0]},
+    len(stops) > 0 and set(stops) == unbound - set(IMPORTED),
+    shown={"Python stops at": stops[:1], "and then at": stops[1:],
+           "read and never made, by the compiler": len(unbound - set(IMPORTED))},
     because="copied as printed, the third snippet ends in a NameError",
-)
+)  # fmt: skip
 ids_given = IDS["cl100k_base"]["transformerization"]
 erratum(
     "000-ch9-quick-tokens",
@@ -293,6 +366,46 @@ page["The numbers"] = columns(["model", "V", "D", "V D", "tied", "positions"], k
                               right=[1, 2, 3])  # fmt: skip
 print(page["The numbers"])
 
+# %% [markdown]
+# Two questions to answer with this table in sight, and with pencil and paper.
+
+# %%
+exam = {"token table, also the head": (100_000, 2048), "position table": (4096, 2048)}
+counted = {name: np.broadcast_to(np.float16(0), shape).size for name, shape in exam.items()}
+words, places = counted.values()
+quiz(
+    "own-ch9-exam",
+    "A model has V = 100,000, D = 2,048, tied weights, and learned positions for max_len = 4,096. "
+    "How many numbers do its embeddings hold?",
+    answer=words + places,
+    tolerance=500_000,
+    because=f"V D + max_len D. {2 * words + places:,} would count the tied head as a second table, "
+    f"{words:,} forgets that learned positions are a table too",
+)
+for name, shape in exam.items():
+    worked.product(name, *shape)
+worked.sum("in all", words, places)
+
+# %% [markdown]
+# And one across the rows of the table:
+
+# %%
+ends = {name: m.params * (1 if m.tied else 2) for name, m in named.items() if m is not vit}
+heavy, widest = max(ends, key=ends.get), max(ends, key=lambda name: named[name].params)
+quiz(
+    "own-ch9-table-and-head",
+    "Which of these models spends most numbers on its token table and its head together?",
+    answer=heavy,
+    options=["BERT-base", "GPT-3 175B", "Llama 2 7B", "Llama 3 8B", "Gemma 7B"],
+    because=f"{heavy}, with two tables: {human(ends[heavy])}. {widest} has the largest single "
+    f"table, {human(ends[widest])}, and ties; GPT-3, the largest model, has "
+    f"{human(ends['GPT-3 175B'])}",
+)
+
+# %% [markdown]
+# Now against the page:
+
+# %%
 check("000-ch9-key-gpt2", gpt2.params, printed="38.6 M")
 check("000-ch9-key-bert", bert.params, printed="23.4 M")
 check("000-ch9-key-llama2", llama2.params, printed="131 M")
@@ -440,14 +553,35 @@ reference(
 reference("001-hist-original-transformer", year["Vaswani et al."], printed="2017",
           source="Vaswani et al. 2017, section 3.4: both embeddings and the pre-softmax "
           "projection share one matrix")  # fmt: skip
-since_2023 = ("Llama 2 7B", "Llama 2 70B", "Llama 3 8B", "Llama 3.2 1B", "Mistral 7B", "Gemma 2B",
-              "Gemma 7B")  # fmt: skip
-ties = [name for name in since_2023 if MODELS[name].tied]
+
+# %% [markdown]
+# Is tying the default today? Nobody need be believed: count the released weights. Without the
+# layers and the last norm, what is left is one table, or two.
+
+# %%
+SINCE_2023 = {  # numbers in the released weights; widths of feed-forward, queries and keys
+    "Llama 2 7B": (6_738_415_616, 11_008, 4096, 4096),
+    "Llama 2 70B": (68_976_648_192, 28_672, 8192, 1024),
+    "Llama 3 8B": (8_030_261_248, 14_336, 4096, 1024),
+    "Llama 3.2 1B": (1_235_814_400, 8192, 2048, 512),
+    "Mistral 7B": (7_241_732_096, 14_336, 4096, 1024),
+    "Gemma 2B": (2_506_172_416, 16_384, 2048, 256),
+    "Gemma 7B": (8_537_680_896, 24_576, 4096, 4096),
+}
+tables = {}
+for name, (total, mlp, queries, keys) in SINCE_2023.items():
+    model = MODELS[name]
+    a_layer = model.embedding_dim * (2 * queries + 2 * keys + 3 * mlp + 2)
+    rest = total - model.num_layers * a_layer - model.embedding_dim
+    tables[name] = rest / model.params
+    print(f"  {name:<13} {rest:>13,} numbers outside the layers = {tables[name]:g} x V D")
+ties = [name for name, n in tables.items() if n == 1]
 erratum(
     "001-hist-default-today",
-    2 * len(ties) < len(since_2023),
+    2 * len(ties) < len(tables)
+    and all(n == (1 if MODELS[name].tied else 2) for name, n in tables.items()),
     printed="default",
-    shown={"models since 2023 in our list": len(since_2023), "that tie": ", ".join(ties)},
+    shown={"models since 2023 counted": len(tables), "with one table": ", ".join(ties)},
     because="Llama 2 and 3 and Mistral keep two tables; small models and Gemma tie",
 )
 

@@ -284,6 +284,20 @@ erratum(
     because="50,257 codes of 4 bytes are 201 KB (196 KiB); 200 is the figure of a rounded V",
 )
 check("004-table-embedding-kb", row_bytes, printed="3 KB")
+
+# %% [markdown]
+# How much smaller is the row, then? The source says it in one number. Divide for yourself first.
+
+# %%
+quiz(
+    "own-ch10-compression",
+    "GPT-2's one-hot code has 50,257 numbers and its row has 768, of four bytes each. How many "
+    "times as large as the row is the code?",
+    onehot_bytes / row_bytes,
+    tolerance=0.5,
+    because="the four bytes cancel, and V / D is left. Who divides the printed 200 KB by the "
+    f"printed 3 KB gets {200 / 3:.1f}: round last",
+)
 erratum(
     "004-recap-67x",
     worked.quotient("compression", onehot_bytes, row_bytes),
@@ -312,6 +326,35 @@ erratum(
     because="nothing is lost, but the comparison is with something nobody stores: an id takes 2 "
     "bytes, and beside it a row is 1,536 times larger, not 65 times smaller",
 )
+
+# %% [markdown]
+# Of a single id nothing is lost. Of several that are added up, something may be. Take the small
+# table again, and add two codes, or the two rows that belong to them.
+
+# %%
+two_and_two = [[0, 2], [1, 1]]
+sums_of_codes = np.stack([one_hot(pair, V).sum(axis=0) for pair in two_and_two])
+sums_of_rows = np.stack([E[pair].sum(axis=0) for pair in two_and_two])
+losses_of_rows = {
+    "which id a single row belongs to": len(np.unique(E, axis=0)) < V,
+    "the order of the ids in a sentence": np.array_equal(E[[0, 2]], E[[2, 0]]),
+    "which ids were added up, once their rows are added":
+        np.allclose(*sums_of_rows) and not np.array_equal(*sums_of_codes),
+    "nothing: from sums of rows one can compute the sums of codes":
+        np.linalg.matrix_rank(E) == V,
+}  # fmt: skip
+(lost_by_rows,) = (text for text, is_so in losses_of_rows.items() if is_so)
+quiz(
+    "own-ch10-lossless",
+    "The small table turns codes of three numbers into rows of two: [0.1, 0.2], [0.3, 0.4] and "
+    "[0.5, 0.6]. All rows differ. What can the rows no longer tell?",
+    lost_by_rows,
+    options=list(losses_of_rows),
+    because=f"codes of V ids are independent; of rows at most D are, here "
+    f"{np.linalg.matrix_rank(E)} of {V}. So different sums of codes can give one sum of rows",
+)
+for pair, of_codes in zip(two_and_two, sums_of_codes):
+    worked.sum(f"ids {pair}, codes add up to {of_codes.astype(int).tolist()}, rows", *E[pair])
 
 # %% [markdown]
 # Another source draws a line at a vocabulary of 1,000, above which one-hots were impractical.
@@ -692,5 +735,25 @@ erratum(
     len(missing) > 0,
     shown={"questions there": numbers, "questions missing": missing},
     because="the numbering has gaps: two questions and three problems were lost from the text",
+)
+
+# %% [markdown]
+# What they asked, the page does not say. So the questions in their places are our own: here one
+# for the second, on cost, and in lessons 11 and 12 those for the fourth and the three problems.
+
+# %%
+cost_of_three = {
+    "product": cost(lambda table, _: [as_product(table, id) for id in (7, 3, 7)], 50, 8),
+    "lookup": cost(lambda table, _: [as_lookup(table, id) for id in (7, 3, 7)], 50, 8),
+}
+quiz(
+    "own-q2-cost",
+    "In place of Q2: the ids 7, 3, 7 and a table of 50 rows and 8 columns. How many "
+    "multiplications does the product with the three one-hot codes take?",
+    cost_of_three["product"],
+    tolerance=0,
+    because=f"3 x 50 x 8, counted as above: a product multiplies by its zeros too, and does the "
+    f"repeated id twice. Only {3 * 8} of them are by a one. The lookup took "
+    f"{cost_of_three['lookup']}; it copies these {3 * 8} numbers",
 )
 verdict()

@@ -198,6 +198,42 @@ for j in range(3):
     compare(f"dE[{j}], tied", hand=dE_in[j] + dE_out[j], ours=both.grad[j], numeric=slopes[j])
 
 # %% [markdown]
+# Now one that can be done in the head. The lecture that this example comes from ended in three
+# problems, and the page has lost them. In their places stand problems of our own, here and in
+# lesson 12. The first: two tokens, and nothing between reading and scoring, so $h$ is the row read.
+
+# %%
+P1 = Tensor(np.array([[2.0, 0.0], [2.0, 4.0]]), requires_grad=True, name="E")
+
+
+def first_problem() -> Tensor:
+    return cross_entropy(project(lookup(P1, [0]), P1), [1])
+
+
+first_problem().backward()
+rows_of_p1 = {
+    "[1, 0]": np.allclose(P1.grad[0], [1, 0]),
+    "[0, -2]": np.allclose(P1.grad[0], [0, -2]),
+    "[1, -2]": np.allclose(P1.grad[0], [1, -2]),
+    "[0.5, -1]": np.allclose(P1.grad[0], [0.5, -1]),
+}
+(row_of_p1,) = (text for text, is_so in rows_of_p1.items() if is_so)
+quiz(
+    "own-p1-tied",
+    "In place of Problem 1: E has the rows e_0 = [2, 0] and e_1 = [2, 4] and is tied. Token 0 is "
+    "read, h = e_0, and token 1 comes next. What is the gradient of row 0?",
+    row_of_p1,
+    options=list(rows_of_p1),
+    because="both logits are 4, so p = [0.5, 0.5] and dz = [0.5, -0.5]. Row 0 was scored, which "
+    "sends 0.5 h, and it was read, which sends dh. The two add; either alone is half the story",
+)
+p1_dz = worked.softmax("z", P1.numpy() @ P1.numpy()[0]) - one_hot([1], 2)[0]
+p1_scored = worked.scale("scored: dz[0] h", p1_dz[0], P1.numpy()[0])
+p1_read = worked.sum("read: dh = dz[0] e_0 + dz[1] e_1", *(p1_dz[:, None] * P1.numpy()))
+p1_row = worked.sum("dE[0]", p1_scored, p1_read)
+compare("problem 1, dE[0]", hand=p1_row, ours=P1.grad[0], numeric=numeric(first_problem, P1)[0])
+
+# %% [markdown]
 # The text writes the reading side with $h_k = e_t$, and the scoring side with $h_n$. Two things
 # have one letter: $h_k$ is the state **before** the first layer, $h_n$ the state after the last.
 # Before the layers the step back is the identity, even when a position is added. To get there, the
@@ -274,6 +310,34 @@ check(
     },
 )
 print(gradcheck(f, one, one, name="tied").raise_if_wrong())
+
+# %% [markdown]
+# For the second lost problem, take the model with eight rows once more, tied. Its gradient has a
+# row for each token. Add up all eight of them.
+
+# %%
+sums_of_rows = {name: grad.sum(axis=0) for name, grad in
+                {"read": A.grad, "scored": B.grad, "tied": one.grad}.items()}  # fmt: skip
+what_is_left = {
+    "zero, for the rows cancel": np.allclose(sums_of_rows["tied"], 0),
+    "the sum of the reading part alone":
+        np.allclose(sums_of_rows["tied"], sums_of_rows["read"]) and sums_of_rows["read"].any(),
+    "the sum of the scoring part alone":
+        np.allclose(sums_of_rows["tied"], sums_of_rows["scored"]),
+    "twice the sum of the reading part":
+        np.allclose(sums_of_rows["tied"], 2 * sums_of_rows["read"]),
+}  # fmt: skip
+(left_over,) = (text for text, is_so in what_is_left.items() if is_so)
+quiz(
+    "own-p2-row-sum",
+    "In place of Problem 2: the rows of a tied gradient are added up. What comes out?",
+    left_over,
+    options=list(what_is_left),
+    because="the rows that scoring sends cancel, at every position, since dz sums to 0. Nothing "
+    "makes those of reading cancel: each is what arrived at a position",
+)
+for name, of_rows in sums_of_rows.items():
+    print(f"  sum of all rows, {name:<7} {(of_rows.round(6) + 0.0).tolist()}")
 
 # %% [markdown]
 # A bug worth planting: hand the head the bare array instead of the tensor. The numbers are shared,
@@ -436,6 +500,26 @@ quiz(
     "theirs from their own positions",
     printed="B",
 )
+
+# %% [markdown]
+# The page goes on with its question 5; the fourth is lost. Ours is about several positions, and
+# what becomes of an id that stands at two of them.
+
+# %%
+six_ids, six_gradients = np.array([1, 4, 1, 6, 2, 4]), np.arange(1.0, 7.0)[:, None]
+of_six = lookup_backward(six_gradients, lookup_forward(np.zeros((8, 1)), six_ids)[1])
+quiz(
+    "own-q4-repeats",
+    "In place of Q4: the ids 1, 4, 1, 6, 2, 4 are looked up in a table of eight rows and one "
+    "column, and the gradients 1, 2, 3, 4, 5, 6 arrive, in this order. What is the gradient of "
+    "row 4?",
+    of_six[4, 0],
+    tolerance=0,
+    because="id 4 is second and last, so 2 and 6 arrive, and they add: a changed row changes both "
+    f"places. The last alone would be 6, the mean 4. {np.count_nonzero(of_six)} of the 8 rows have "
+    "a gradient, for 6 positions hold that many different ids",
+)
+worked.scatter_add("dE", six_ids, six_gradients, num_rows=8)
 
 # %% [markdown]
 # A training batch is larger: $B$ = 512 sequences of $S$ = 2,048 tokens. How many rows does it

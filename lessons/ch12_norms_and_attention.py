@@ -393,6 +393,37 @@ print(gradcheck(layer_norm, v, stretch, Tensor(beta, requires_grad=True, name="b
                 name="layer_norm").raise_if_wrong())  # fmt: skip
 
 # %% [markdown]
+# What each of the two cannot feel, we can now say before computing. The lecture has lost its third
+# problem; this one, in its place, is our own.
+
+# %%
+flipped = 10 - 2 * x
+by_layer = [layer_norm_forward(v, np.ones(4), beta, eps=0.0)[0] for v in (x, flipped)]
+by_rms = [rms_norm_forward(v, np.ones(4), eps=0.0)[0] for v in (x, flipped)]
+same_layer, turned_layer = (np.allclose(by_layer[1], sign * by_layer[0]) for sign in (1, -1))
+same_rms, turned_rms = (np.allclose(by_rms[1], sign * by_rms[0]) for sign in (1, -1))
+after_flip = {
+    "both answer as they did for x": same_layer and same_rms,
+    "LayerNorm answers as for x, RMSNorm does not": same_layer and not same_rms,
+    "both turn their answer for x round, to its negative": turned_layer and turned_rms,
+    "LayerNorm turns its answer for x round, RMSNorm gives another one":
+        turned_layer and not (same_rms or turned_rms),
+}  # fmt: skip
+(after_the_flip,) = (text for text, is_so in after_flip.items() if is_so)
+quiz(
+    "own-p3-norms",
+    "In place of Problem 3: x = [1, 2, 4, 5] becomes 10 - 2 x = [8, 6, 2, 0]. What do LayerNorm "
+    "and RMSNorm answer now (gamma 1, beta 0, no epsilon)?",
+    after_the_flip,
+    options=list(after_flip),
+    because="LayerNorm takes the mean away, and the 10 with it, and divides by a deviation, which "
+    "takes the 2 but never a sign. RMSNorm keeps the mean, so it feels the 10",
+)
+for name, (of_x, of_flipped) in {"LayerNorm": by_layer, "RMSNorm": by_rms}.items():
+    print(f"  {name:>9} of x         {of_x.round(3).tolist()}")
+    print(f"  {name:>9} of 10 - 2 x  {of_flipped.round(3).tolist()}")
+
+# %% [markdown]
 # How long is a vector after the norm? Its $d$ numbers have mean square 1, so its length is
 # $\sqrt{d}$, and not 1. At $d = 64$ that is 8, for rows of any length: 2.0, 0.5 and 1.0 all
 # come out alike.
@@ -413,8 +444,8 @@ erratum(
 )
 
 # %% [markdown]
-# A norm also changes how rows learn. Its output does not change when a row is stretched, so the
-# gradient of a row twice as long is half as long. Long rows become slow rows.
+# A norm also changes how rows learn. Its output does not change when a row is stretched. What does
+# that make of the gradient?
 
 # %%
 target = np.random.default_rng(9).standard_normal((1, d))
@@ -423,10 +454,20 @@ for t in (1.0, 2.0, 20.0):
     row = Tensor(t * abc[:1], requires_grad=True)
     layer_norm(row, np.ones(d), np.zeros(d), eps=0.0).backward(target)
     slopes[t] = float(np.linalg.norm(row.grad))
+quiz(
+    "own-ch12-slow-rows",
+    "A row goes through a LayerNorm into the loss. Make the row 20 times as long and leave all "
+    "else: by what factor (2, 0.5, ...) does the length of its gradient change?",
+    slopes[20.0] / slopes[1.0],
+    because="the output is the same, and to turn a row 20 times as long by the same angle takes a "
+    "step 20 times as long; so a step of fixed length changes the loss by a twentieth",
+)
 worked.quotient("gradient of the row, over that of the row twice as long", slopes[1.0], slopes[2.0])
 worked.quotient("and twenty times as long", slopes[1.0], slopes[20.0])
 
 # %% [markdown]
+# The gradient of a row twice as long is half as long. Long rows become slow rows.
+#
 # ## Where long rows come from
 # Nobody sets a row's length; training does. A row that predicts well is pushed further along its
 # direction at every visit, because longer means surer. Where the next word is certain (a text that

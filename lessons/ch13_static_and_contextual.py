@@ -191,14 +191,33 @@ def evaluate(s: dict) -> tuple[float, dict[str, np.ndarray]]:
 original = weights | {"inputs": inputs, "goals": goals, "padding_idx": pad, "ignore_index": pad}
 loss, gradients = evaluate(original)
 new_loss, new_gradients = evaluate(setting())
-for name, gradient in gradients.items():
-    compare(f"d{name}, dealt anew", hand=moved(gradient), ours=new_gradients[name])
-print(f"  loss {loss:.6f}, everything moved {new_loss:.6f}")
 wrong = {}
 for part in ("inputs", "goals", "E", "U", "b", "padding_idx", "ignore_index"):
     other_loss, other = evaluate(setting(stay=(part,)))
     off = max(np.abs(other[n] - moved(gradients[n])).max() for n in weights)
     wrong[part] = (other_loss, off)
+parts = {
+    "the rows of the table": "E",
+    "the rows of the head": "U",
+    "the bias of the head": "b",
+    "padding_idx": "padding_idx",
+    "ignore_index": "ignore_index",
+}
+quiet = [told for told, part in parts.items() if abs(wrong[part][0] - loss) < 1e-9]
+quiz(
+    "own-ch13-quiet-mistake",
+    "All ids are dealt anew, inputs and targets too, and one thing on the list is forgotten. Which "
+    "mistake does the loss not show, though training goes wrong from the first step on?",
+    answer=quiet[0] if len(quiet) == 1 and wrong[parts[quiet[0]]][1] > 1e-3 else None,
+    options=list(parts),
+    because="padding_idx has no part in the forward pass: it says which row gets no gradient. The "
+    f"loss stays {wrong['padding_idx'][0]:.4f}, and a gradient is off by "
+    f"{wrong['padding_idx'][1]:.3f}",
+)
+for name, gradient in gradients.items():
+    compare(f"d{name}, dealt anew", hand=moved(gradient), ours=new_gradients[name])
+print(f"  loss {loss:.6f}, everything moved {new_loss:.6f}")
+for part, (other_loss, off) in wrong.items():
     print(f"  {part + ' stays':<20} loss {other_loss:.4f}   largest error of a gradient {off:.3f}")
 
 # %% [markdown]
@@ -431,6 +450,21 @@ by_state = right_sense(state @ reader.head.weight.numpy().T)
 by_row = right_sense(pairs_only(text[:, 1]).numpy())
 label = [f"{lexicon[t[1]]} {s}" for t, s in zip(text, senses, strict=True)]
 distinct = len(np.unique(row, axis=0))
+chances = {
+    "nearly 1: it learns the 54 sentences by heart": by_row > 0.9,
+    "about 1/2: after a noun both senses are as likely": abs(by_row - 0.5) < 0.05,
+    "about 1/3: one of three verbs is right": abs(by_row - 1 / 3) < 0.05,
+}
+quiz(
+    "own-ch13-row-alone",
+    "The second model goes from the row of the present word straight to the next word. Which share "
+    "of its bets, at the noun, goes to the three verbs of the right sense?",
+    answer=next(chance for chance, is_so in chances.items() if is_so),
+    options=list(chances),
+    because=f"{by_row:.3f}: 54 sentences, but only {distinct} different rows at the noun. The "
+    "word that tells the sense stands in front of it, where this model does not look, and training "
+    "cannot change that",
+)
 erratum(
     "001-intro-entire-meaning",
     by_state > 0.95 and abs(by_row - 0.5) < 0.05 and distinct == len(SENSES),
@@ -527,6 +561,35 @@ erratum(
 # BERT's attention goes both ways: even the first state has seen the last word, where a causal one
 # has not. But untrained for the purpose, its averaged states did worse than averaged GloVe vectors
 # on the standard similarity tasks (Spearman correlation with human judgements, times 100).
+#
+# That text's models have different tokenizers. Let us give two blocks the same one, the same table
+# and the same weights; one looks both ways, the other only back. A tokenizer decides which rows are
+# read. What does it decide about the states?
+
+# %%
+both_ways = TransformerBlock(16, causal=False, dtype=np.float64, rng=8)
+twins = [block(clip_table(sentence)).numpy() for block in (tower, both_ways)]
+same_weights = all(
+    np.array_equal(a.data, b.data) for a, b in zip(tower.parameters(), both_ways.parameters())
+)
+parted = np.abs(twins[0] - twins[1]).max(axis=1) > 1e-9
+twice = [block(block(clip_table(sentence))).numpy() for block in (tower, both_ways)]
+differ_at = {
+    "none: ids, rows and weights are the same": not parted.any(),
+    "all tokens but the first": not parted[0] and parted[1:].all(),
+    "all tokens but the last": parted[:-1].all() and not parted[-1],
+    "every token": parted.all(),
+}
+quiz(
+    "own-ch13-same-tokenizer",
+    "Two blocks with equal weights get the same ids and rows; one attends to both sides, the other "
+    "only back. At which tokens do their states differ?",
+    answer=next(place for place, is_so in differ_at.items() if is_so and same_weights),
+    options=list(differ_at),
+    because="the last token sees the whole sentence in either. But after a second pass "
+    f"through the block the last states are {geometry.euclidean(twice[0][-1], twice[1][-1]):.2f} "
+    "apart too, for now they mix states that differ. Equal tokens do not make equal sentences",
+)
 
 # %%
 PUBLISHED = {  # STS12, 13, 14, 15, 16, STS benchmark, SICK-R
@@ -535,7 +598,6 @@ PUBLISHED = {  # STS12, 13, 14, 15, 16, STS benchmark, SICK-R
     "BERT, CLS": [20.16, 30.01, 20.09, 36.88, 38.08, 16.50, 42.63],
 }
 averages = {name: float(np.mean(row)) for name, row in PUBLISHED.items()}
-both_ways = TransformerBlock(16, causal=False, dtype=np.float64, rng=8)
 first_moves = {
     name: np.abs(block(clip_table(changed)).numpy() - block(clip_table(sentence)).numpy())[0].max()
     for name, block in {"causal": tower, "both ways": both_ways}.items()
@@ -649,12 +711,43 @@ fig, axes = plot.figure(2, 3, size=(16, 8.6))
 for ax, panel in zip(axes.flat, [*videos, senses_apart], strict=True):
     panel(ax)
 save_figure(fig, "ch13_five_stories.png")
-drawn = [ax.get_title()[:2] for ax in axes.flat if ax.get_title()[0].isdigit()]
+
+# %% [markdown]
+# Do the pictures tell the truth? We measure them: the colours of the cells, the ends of the arrows
+# and the heights of the bars, as they were drawn.
+
+# %%
+
+
+def arrows(ax) -> np.ndarray:
+    """Where the arrows of a panel end, and where they start."""
+    heads = [text for text in ax.texts if text.arrow_patch is not None]
+    return np.array([(text.xy, text.get_position()) for text in heads])
+
+
+cells = axes.flat[0].images[0].get_array()
+*row_ends, state_drawn = arrows(axes.flat[1])[:, 0]
+logits_told = [float(text.get_text().split("=")[1]) for text in axes.flat[1].texts
+               if "=" in text.get_text()]  # fmt: skip
+ends, starts = arrows(axes.flat[2]).swapaxes(0, 1)
+token_bar, scaled_bar, position_bar, _ = (bar.get_height() for bar in axes.flat[3].patches)
+picture = axes.flat[4].images[0].get_array().filled(0)  # the gap beside the code is masked
+measured = {
+    "1. row 57 as drawn is the row looked up": np.array_equal(cells[2], layer([57]).numpy()[0, :6]),
+    "2. logits told = products of the arrows": np.allclose(
+        logits_told, row_ends @ state_drawn, atol=0.05
+    ),
+    "3. one start, two ends": np.ptp(starts, axis=0).max() == 0 < np.ptp(ends, axis=0).max(),
+    "4. bars 2 and 1, ratio": scaled_bar / token_bar,
+    "4. bars 2 and 3, ratio": scaled_bar / position_bar,
+    "5. code times table = framed row": np.allclose(picture[:, 0] @ picture[:, 2:], picture[2, 2:]),
+}
 check(
     "003-videos",
-    len(drawn) == len(videos) == 5,
-    shown={"stories drawn": len(drawn), "titles": [ax.get_title()[3:] for ax in axes.flat[:5]]},
-)
+    all(measured.values()) and bool(np.isclose(scaled_bar / token_bar, np.sqrt(64)))
+    and abs(scaled_bar / position_bar - np.sqrt(2)) < 0.03,
+    shown=measured,
+)  # fmt: skip
 
 # %% [markdown]
 # ## The reading list

@@ -26,10 +26,12 @@ from scratch_embed.lesson import (
     erratum,
     options,
     progress,
+    quiz,
     save_figure,
     verdict,
     worked,
 )
+from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.renorm import renorm_
 from scratch_embed.text import bpe, corpus, ppmi, toy
@@ -198,15 +200,63 @@ erratum(
 )  # fmt: skip
 
 # %% [markdown]
-# Nor is the row fixed for good. `padding_idx` guards the way through the lookup. A head that
-# shares the table scores the padding row at every position, and sends it a gradient: the share
-# $p_0$ that it was given there, times the state $h$. Here is "3, 5, 2" and a padding; each is to
-# tell the next, and the padded targets are ignored.
+# Two options, then, that stop two different things. Here is "3, 5, 2" and a padding; each is to
+# tell the next. Count before the table below does: the positions whose loss is counted, and the
+# rows that get a gradient through the lookup.
 
 # %%
 sentence, following = np.array([3, 5, 2, 0]), np.array([5, 2, 0, 0])
 
 
+def counted_and_learning(padding_idx, ignore_index) -> tuple[int, list[int]]:
+    """How many positions the loss counts, and the rows of the table that get a gradient."""
+    reads = Embedding(6, 2, padding_idx=padding_idx, dtype=np.float64, rng=2)
+    logits = Tensor(reads(sentence).numpy() @ head, requires_grad=True, name="logits")
+    cross_entropy(logits, following, ignore_index=ignore_index).backward()
+    cross_entropy(reads(sentence) @ head, following, ignore_index=ignore_index).backward()
+    rows = np.flatnonzero(reads.weight.grad.any(axis=1))
+    return np.count_nonzero(logits.grad.any(axis=1)), rows.tolist()
+
+
+stopped = {switches: counted_and_learning(*switches)
+           for switches in ((None, None), (0, None), (None, 0), (0, 0))}  # fmt: skip
+effects = {
+    "4 positions count, and rows 0, 2, 3 and 5 learn": (4, [0, 2, 3, 5]),
+    "4 positions count, and rows 2, 3 and 5 learn": (4, [2, 3, 5]),
+    "2 positions count, and rows 2, 3 and 5 learn": (2, [2, 3, 5]),
+    "2 positions count, and rows 3 and 5 learn": (2, [3, 5]),
+}
+(by_padding_idx,) = (text for text, effect in effects.items() if effect == stopped[0, None])
+quiz(
+    "own-ch15-padding-idx",
+    "The ids 3, 5, 2, 0 are to tell 5, 2, 0, 0, and 0 is the padding. The head has rows of its "
+    "own. With padding_idx=0 and no ignore_index: what counts, and what learns?",
+    by_padding_idx,
+    options=list(effects),
+    because="padding_idx takes one row out of backward and no position out of the loss: id 2 is "
+    "still taught to tell the padding",
+)
+quiz(
+    "own-ch15-ignore-index",
+    "And ignore_index=0 without padding_idx: how many of the table's 6 rows get no gradient?",
+    6 - len(stopped[None, 0][1]),
+    tolerance=0,
+    because=f"rows 1 and 4 are not read. The ids 2 and 0 stand where the target is a padding, so "
+    f"their positions are skipped, and {stopped[None, 0][0]} positions are left, of the ids "
+    f"{stopped[None, 0][1]}. (With attention the padding would be reached from other positions.)",
+)
+print(columns(["padding_idx", "ignore_index", "positions that count", "rows that learn"],
+              [[*map(str, switches), str(count), ", ".join(map(str, rows))]
+               for switches, (count, rows) in stopped.items()]))  # fmt: skip
+
+# %% [markdown]
+# Nor is the row fixed for good. `padding_idx` guards the way through the lookup. A head that
+# shares the table scores the padding row at every position, and sends it a gradient: the share
+# $p_0$ that it was given there, times the state $h$. The sentence once more, with the padded
+# targets ignored:
+
+
+# %%
 def first_gradient_and_end(tie: bool, steps: int = 20) -> tuple[np.ndarray, np.ndarray]:
     """The gradient of the table in step 1, and the padding row after all steps."""
     table = Embedding(6, 2, padding_idx=0, dtype=np.float64, rng=2)
@@ -269,20 +319,25 @@ compare("divided by counts", hand=np.stack([halved, summed[2]]), ours=mean_layer
 
 # %% [markdown]
 # A lecture says why one would want it: frequent words dominate learning. But the count is that of
-# the batch. A word that is everywhere in the text and once in this batch is not scaled at all, and
-# with one word to a batch nothing ever is.
+# the batch. Read a text of 1,000 times word 1 and once word 2, in batches of several sizes. Scaled
+# by frequency in the text, both words would always collect the same. They do only when the whole
+# text is one batch; else they collect one for each batch they stand in, and with one word to a
+# batch nothing is scaled at all.
 
 # %%
-often_in_text = np.array([1] * 1000 + [2])
-counts = np.bincount(often_in_text, minlength=4)
-mean_layer.weight.grad = None
-mean_layer([1]).sum().backward()
+one_text = np.random.default_rng(0).permutation([1] * 1000 + [2])
+collected = {}
+for batch_size in (1, 10, 100, len(one_text)):
+    mean_layer.weight.grad = None
+    for at in range(0, len(one_text), batch_size):
+        mean_layer(one_text[at : at + batch_size]).sum().backward()
+    collected[batch_size] = mean_layer.weight.grad[1:3, 0]
+holding = {n: corpus.batches_read(one_text, 4, n)[1:3] for n in collected}
 erratum(
     "003-scale-grad-by-freq",
-    counts[1] == 1000 and mean_layer.weight.grad[1, 0] == 1 and halved[0] == 1,
-    shown={"true gradient of row 1, used twice": summed[1], "divided": halved,
-           "occurrences of row 1 in the text": counts[1],
-           "its gradient in a batch where it stands once": mean_layer.weight.grad[1]},
+    all(np.allclose(collected[n], holding[n]) for n in collected)
+    and collected[1][0] == 1000 * collected[1][1],
+    shown={f"rows 1 and 2 collect, {n} to a batch": got for n, got in collected.items()},
     because="it divides by the count inside the mini-batch, which says little of how frequent a "
     "word is in the text",
 )  # fmt: skip
@@ -297,6 +352,15 @@ long = Embedding.from_pretrained(np.full((4, 3), 2.0), freeze=False, max_norm=1.
 worked.norm("row [2, 2, 2]", np.full(3, 2.0))
 long([1, 2]).sum().backward()
 lengths = geometry.norms(long.weight.numpy())
+quiz(
+    "own-ch15-max-norm",
+    "The table has four rows, each [2, 2, 2], and max_norm=1. The ids 1 and 2 were looked up. How "
+    "many rows of the table are longer than 1 now?",
+    np.count_nonzero(lengths > 1 + 1e-9),
+    tolerance=0,
+    because="the rows looked up were shrunk in the table itself; the two others wait for a lookup "
+    "of their own",
+)
 erratum(
     "003-max-norm",
     np.allclose(lengths[1:3], 1) and lengths[0] > 3,
@@ -365,6 +429,27 @@ def path(optimizer_class, sparse: bool) -> np.ndarray:
 dense, lazy = path(Adam, sparse=False), path(LazyAdam, sparse=True)
 compare("Adam, steps 1-4, in lr", hand=np.cumsum(hand_path)[:4], ours=dense[:4])
 compare("LazyAdam, steps 1-4, in lr", hand=np.full(4, hand_path[0]), ours=lazy[:4])
+ends_of_row = {
+    "Adam at about 3 lr, LazyAdam at 1 lr":
+        abs(dense[-1] - 3) < 0.5 and abs(lazy[-1] - 1) < 0.1,
+    "Adam at about 6 lr, LazyAdam at 1 lr":
+        abs(dense[-1] - 6) < 0.5 and abs(lazy[-1] - 1) < 0.1,
+    "both at about 6 lr: they differ in speed only":
+        abs(dense[-1] - 6) < 0.5 and abs(lazy[-1] - 6) < 0.5,
+    "Adam at about 100 lr, LazyAdam at 1 lr":
+        abs(dense[-1] - 100) < 10 and abs(lazy[-1] - 1) < 0.1,
+}  # fmt: skip
+(end_of_row,) = (text for text, is_so in ends_of_row.items() if is_so)
+quiz(
+    "own-ch15-lazy-adam",
+    "A row gets the gradient 1 in step 1 and never again. How far from its start is it after 100 "
+    "steps?",
+    end_of_row,
+    options=list(ends_of_row),
+    because="dense Adam goes on with m, which loses a tenth at each step, and divides by a v that "
+    f"hardly fades: step 100 still moves it, by {dense[-1] - dense[-2]:.0e} lr. LazyAdam leaves "
+    "rows alone that the gradient does not name",
+)
 print(f"  after {steps} steps: Adam has moved the row by {dense[-1]:.2f} lr, LazyAdam by "
       f"{lazy[-1]:.2f} lr")  # fmt: skip
 
@@ -408,6 +493,22 @@ erratum(
 # %%
 tokens = np.arange(100_000) * 7919 + 13
 found = {m: collisions(tokens, m) for m in (10_000, 50_000, 100_000, 500_000, 2_000_000)}
+sharing = found[100_000].sharing / found[100_000].num_tokens
+shares_expected = {
+    "hardly any: there is a bucket for each": sharing < 0.05,
+    "about 37 %, or 1/e": abs(sharing - math.exp(-1)) < 0.02,
+    "about 50 %": abs(sharing - 0.5) < 0.02,
+    "about 63 %, or 1 - 1/e": abs(sharing - (1 - math.exp(-1))) < 0.02,
+}
+(share_expected,) = (text for text, is_so in shares_expected.items() if is_so)
+quiz(
+    "own-ch15-collisions",
+    "100,000 tokens are hashed into 100,000 buckets. How many of them share theirs with another?",
+    share_expected,
+    options=list(shares_expected),
+    because="a token is alone if all the others miss its bucket, with the chance (1 - 1/m)^(n - 1) "
+    f"= {(1 - 1 / 100_000) ** 99_999:.4f}, nearly 1/e; all the others share",
+)
 print(found[100_000])
 ratios = [c.sharing / c.expected_sharing for c in found.values()]
 check(

@@ -14,7 +14,17 @@ from scratch_embed.functional import cross_entropy, lookup, project, tanh
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.layers import PositionEmbedding, SelfAttention
-from scratch_embed.lesson import begin, check, compare, options, save_figure, verdict, worked
+from scratch_embed.lesson import (
+    begin,
+    check,
+    compare,
+    options,
+    quiz,
+    save_figure,
+    terminal,
+    verdict,
+    worked,
+)
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.lookup import lookup_forward
 from scratch_embed.ops.renorm import renorm_
@@ -22,6 +32,12 @@ from scratch_embed.tensor import differentiable
 from scratch_embed.text import toy
 
 begin()
+
+
+def say(text: str) -> None:
+    """Print a line; where the terminal is narrow, as several."""
+    print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
+
 
 # %% [markdown]
 # ## The healthy model
@@ -113,7 +129,7 @@ contexts, narrow = np.arange(100), trained(2)
 with no_grad():
     rank = np.linalg.matrix_rank(model(contexts).numpy())
     rank_of_two = np.linalg.matrix_rank(narrow(contexts).numpy())
-print(f"  rank of all logits, 100 contexts by 100 words: D = 16: {rank}, D = 2: {rank_of_two}")
+say(f"rank of all logits, 100 contexts by 100 words: D = 16: {rank}, D = 2: {rank_of_two}")
 
 # %% [markdown]
 # The logits of all contexts form a matrix $H E^\top$, and its rank is at most $D$. With one column
@@ -175,8 +191,9 @@ curves = {
     "tied, std 0.25": learn_from(0.25 * noise),
     "untied, reading table zero": learn_from(zero, tied=False),
 }
-for name, losses in curves.items():
-    print(f"  {name:<28} first {losses[0]:.4f}, mean of the last 30 {losses[-30:].mean():.4f}")
+print(terminal.table(["start", "first loss", "mean of the last 30"],
+                     [[name, f"{losses[0]:.4f}", f"{losses[-30:].mean():.4f}"]
+                      for name, losses in curves.items()], right=[1, 2]))  # fmt: skip
 E.data = healthy_table.copy()
 
 # %% [markdown]
@@ -197,14 +214,33 @@ with no_grad():
 E.data[word] *= 20
 with no_grad():
     blown = model(contexts).numpy()
-after["one row x 20"] = measure(model)
+after["one row x 20"] = blow = measure(model)
 elsewhere = contexts != word  # where the row is not read, only scored
 compare("logit of the blown row", hand=20 * before[elsewhere, word], ours=blown[elsewhere, word])
+hurts = {
+    "hardly at all: it is one word of a hundred": blow < healthy + 0.5,
+    "much, but less than knowing nothing would": healthy + 0.5 <= blow < CHANCE,
+    "more than knowing nothing, but less than exchanging all names did":
+        CHANCE <= blow < after["shuffled"],
+    "more than anything that we have done so far":
+        blow > max(loss for name, loss in after.items() if name != "one row x 20"),
+}  # fmt: skip
+(how_much,) = (text for text, is_so in hurts.items() if is_so)
+quiz(
+    "own-ch16-one-row",
+    "The shuffled table cost more than knowing nothing. Now one row of a hundred is twenty times "
+    "as long, and the others are as they were. How much does that cost?",
+    how_much,
+    options=list(hurts),
+    because=f"the loss is {blow:.1f}, against {after['shuffled']:.2f} for the shuffled table and "
+    f"{CHANCE:.2f} for even chances. The row is scored in every context, and where it is wrong "
+    "by a logit of 100, that costs 100 nats",
+)
 was, now = np.mean(before.argmax(axis=1) == word), np.mean(blown.argmax(axis=1) == word)
 positive = np.mean(before[:, word] > 0)
 print(f"  loss {healthy:.3f} -> {after['one row x 20']:.2f}")
-print(f"  predicted first: {was:.1%} of the contexts -> {now:.1%}; "
-      f"its logit was positive in {positive:.1%}")  # fmt: skip
+say(f"predicted first: {was:.1%} of the contexts -> {now:.1%}; its logit was positive in "
+    f"{positive:.1%}")  # fmt: skip
 worst = np.argmax(blown[:, word] - blown[np.arange(len(followers)), followers])
 print(f"  one of them: logit {before[worst, word]:.2f} -> {blown[worst, word]:.1f}")
 
@@ -290,10 +326,10 @@ with no_grad():
 kept = first_loss(ordered)
 ordered.position.weight.data[:] = 0
 dropped = first_loss(ordered)
-print(f"  trained with positions       {kept:.3f}; {dropped:.2f} when they are taken away later")
-print(f"  trained without positions    {first_loss(orderless):.3f}; least possible {floor:.3f}")
-print("  largest change of a logit when the first four tokens are turned round:")
-print(f"    with positions {moved:.2f}, without {unmoved:.1e}")
+say(f"trained with positions: {kept:.3f}; when they are taken away later: {dropped:.2f}")
+say(f"trained without positions: {first_loss(orderless):.3f}; least possible: {floor:.3f}")
+say(f"largest change of a logit when the first four tokens are turned round: with positions "
+    f"{moved:.2f}, without {unmoved:.1e}")  # fmt: skip
 
 # %% [markdown]
 # Without positions the logits do not change when the tokens do, so no training can bring the loss
@@ -316,10 +352,27 @@ def careless_backward(dout: np.ndarray, saved) -> np.ndarray:
 
 careless = differentiable(lookup_forward, careless_backward, name="careless_lookup")
 ids, arriving = np.array([1, 2, 1]), np.array([[1.0, 0.5], [3.0, -1.0], [0.2, 0.1]])
-right = worked.scatter_add("dE", ids, arriving, num_rows=3)
 small, small_broken = (Tensor(np.zeros((3, 2)), requires_grad=True, name="E") for _ in range(2))
 lookup(small, ids).backward(arriving)
 careless(small_broken, ids).backward(arriving)
+wrong_rows = np.flatnonzero((small.grad != small_broken.grad).any(axis=1)).tolist()
+rows_lost = {
+    "row 1": wrong_rows == [1],
+    "rows 1 and 2": wrong_rows == [1, 2],
+    "rows 0, 1 and 2": wrong_rows == [0, 1, 2],
+    "none, for all three gradients arrive": not wrong_rows,
+}
+(row_lost,) = (text for text, is_so in rows_lost.items() if is_so)
+quiz(
+    "own-ch16-repeats",
+    "The ids 1, 2, 1 are looked up in a table of three rows. In which rows does the gradient of "
+    "dE[ids] += g differ from the right one?",
+    row_lost,
+    options=list(rows_lost),
+    because="only an id that stands twice has anything to lose. Row 2 was read once and is right, "
+    "row 0 never and stays 0; so a test without repeated ids finds nothing",
+)
+right = worked.scatter_add("dE", ids, arriving, num_rows=3)
 numeric = gradient(Loss(lambda: lookup(small, ids), (), arriving), small)
 compare("dE[1], right", hand=right[1], ours=small.grad[1], numeric=numeric[1])
 print(f"  careless dE[1] = {small_broken.grad[1].tolist()}: the first gradient is gone")
@@ -327,7 +380,7 @@ print(f"  careless dE[1] = {small_broken.grad[1].tolist()}: the first gradient i
 found = gradcheck(lambda E: careless(E, ids), small, name="careless_lookup")
 print(f"  gradcheck passed: {found.passed}")
 for cause in found.causes:
-    print(f"  {cause.name}: {cause.sentence}")
+    say(f"{cause.name}: {cause.sentence}")
 
 # %% [markdown]
 # Does a training run notice? The careless model goes its way, no error, and the loss falls.
@@ -353,11 +406,13 @@ def descend(kind: type[NextToken]) -> tuple[np.ndarray, float]:
 (fine_curve, fine), (careless_curve, poor) = descend(NextToken), descend(Careless)
 different = np.mean([np.unique(tokens[k : k + 256]).size for k in range(0, 7680, 256)])
 after["repeats lost"] = poor
-print(f"  of 256 positions {different:.0f} words are different: {1 - different / 256:.0%} of the "
-      "gradients are lost")  # fmt: skip
+say(f"of 256 positions {different:.0f} words are different: {1 - different / 256:.0%} of the "
+    "gradients are lost")  # fmt: skip
 early = fine_curve[50:100].mean(), careless_curve[50:100].mean()
-print(f"  loss in steps 50 to 100:           right {early[0]:.3f}, careless {early[1]:.3f}")
-print(f"  held-out loss after {STEPS} steps:     right {fine:.3f}, careless {poor:.3f}")
+print(terminal.table(["loss", "right", "careless"],
+                     [["in steps 50 to 100", f"{early[0]:.3f}", f"{early[1]:.3f}"],
+                      [f"held out, after {STEPS} steps", f"{fine:.3f}", f"{poor:.3f}"]],
+                     right=[1, 2]))  # fmt: skip
 
 # %% [markdown]
 # It learns about half as fast, and then comes close. Nobody would suspect a bug in such a curve.
@@ -365,10 +420,28 @@ print(f"  held-out loss after {STEPS} steps:     right {fine:.3f}, careless {poo
 
 # %% [markdown]
 # ## The damage in one table
+# Before you look: of all that was done, what could slip through a look at the held-out loss?
 
 # %%
+costs = {
+    "the table untied, and trained on for a hundred steps": after["untied"] - healthy,
+    "four columns instead of sixteen": by_width[4] - healthy,
+    "the table zeroed": after["zeroed"] - healthy,
+    "one row twenty times as long": after["one row x 20"] - healthy,
+    "a head of foreign rows": after["foreign head"] - healthy,
+}
+quiz(
+    "own-ch16-quietest",
+    "Which of these costs the least held-out loss?",
+    min(costs, key=costs.get),
+    options=list(costs),
+    because=f"{min(costs.values()):.3f} nats; the next one costs {sorted(costs.values())[1]:.2f}. "
+    f"And yet the vectors with which a token is read and scored have parted: their cosine is "
+    f"{same_token:.2f}",
+)
+bar = min(4, (terminal.width() - 28) / 12)  # marks for a nat: four, or fewer where it is narrow
 for name, loss in after.items():
-    print(f"  {name:<16} {loss:7.3f}  {'#' * round(min(loss, 12) * 4)}")
+    print(f"  {name:<16} {loss:7.3f}  {'#' * round(min(loss, 12) * bar)}".rstrip())
 print(f"  {'chance':<16} {CHANCE:7.3f}")
 check(
     "004-break-it",

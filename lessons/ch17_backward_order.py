@@ -17,7 +17,7 @@ import numpy as np
 
 from scratch_embed import Tensor
 from scratch_embed.functional import cross_entropy, lookup
-from scratch_embed.lesson import begin, compare, save_figure, show_trace, verdict, worked
+from scratch_embed.lesson import begin, compare, quiz, save_figure, show_trace, verdict, worked
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.tensor import tape
@@ -63,6 +63,15 @@ def eager(tensor: Tensor, part, grads: dict) -> dict:
 
 told: list = []
 wrong = eager(c, np.ones(()), {})[a]
+quiz(
+    "own-ch17-eager",
+    "b = a + a and c = b + b, so dc/da = 4. Go from c straight into its inputs, and let b pass on "
+    "all that it has whenever a part arrives. Which gradient does a end up with?",
+    wrong,
+    tolerance=0,
+    because="b has 1 when its first part arrives and 2 at the second, and passes each on twice: "
+    "1 + 1 + 2 + 2. The first part is counted again with the second",
+)
 worked.sum("parts that reach a", *(float(share) for parent, share in told if parent is a))
 
 # %% [markdown]
@@ -217,6 +226,25 @@ dA, dB = dE @ B.numpy().T, A.numpy().T @ dE
 
 by_eager = eager(loss, np.ones(()), {})
 by_once = once(loss, np.ones(()), {})
+sent_to_A = {
+    "both parts of dE once: the right gradient": (1, 1),
+    "the lookup's part alone": (1, 0),
+    "the lookup's part twice, the projection's once": (2, 1),
+    "the lookup's part once, the projection's twice": (1, 2),
+}
+(sent,) = (
+    text for text, (read, scored) in sent_to_A.items()
+    if np.allclose(by_eager[A], (read * from_lookup + scored * from_projection) @ B.numpy().T)
+)  # fmt: skip
+quiz(
+    "own-ch17-computed-table",
+    "Now E = A B is no leaf. The eager recursion enters h before it enters E from the other side. "
+    "What does it make of the two parts of dE when it passes them on to A?",
+    sent,
+    options=list(sent_to_A),
+    because="through h the lookup's part reaches E first, and goes on to A at once. When the "
+    "projection's part arrives, E passes on the sum, and the first part with it again",
+)
 print("  row 1 of dA")
 for name, grad in {"by hand": dA, "tape": A.grad, "eager recursion": by_eager[A],
                    "entering once": by_once[A]}.items():  # fmt: skip

@@ -12,7 +12,7 @@
 import numpy as np
 
 from scratch_embed import kernels, ladder, plot
-from scratch_embed.lesson import begin, compare, options, save_figure, verdict, worked
+from scratch_embed.lesson import begin, compare, options, quiz, save_figure, verdict, worked
 from scratch_embed.rows import RowGrad
 from scratch_embed.sizes import human
 from scratch_embed.timing import in_turns, readable
@@ -78,7 +78,25 @@ print(f"  table[ids] += g leaves {lost[1, 0]:g} there, the last one alone")
 V, D, N = (2_000, 64, 4_096) if options.quick else (2_000, 64, 16_384)
 rng = np.random.default_rng(18)
 ids, ones = rng.integers(0, V, N), np.ones((N, D), np.float32)
-counts = np.repeat(np.bincount(ids, minlength=V)[:, None], D, axis=1)
+times_drawn = np.bincount(ids, minlength=V)
+counts = np.repeat(times_drawn[:, None], D, axis=1)
+kept_of_a_column = added(ladder.fancy_add, ids, ones, V)[:, 0].sum()
+kept_by_fancy = {
+    "as many as there are different ids": np.count_nonzero(times_drawn),
+    "as many as there are ids that stand only once": np.count_nonzero(times_drawn == 1),
+    "half of them": N / 2,
+    "all of them, added in another order": N,
+}
+(kept_ones,) = (text for text, kept in kept_by_fancy.items() if kept == kept_of_a_column)
+quiz(
+    "own-ch18-kept",
+    "More ids are drawn than the table has rows, and a 1 arrives for each. How many of the ones "
+    "are in a column of the table after table[ids] += g?",
+    kept_ones,
+    options=list(kept_by_fancy),
+    because=f"{kept_of_a_column:,.0f} of {N:,} here: for each row that occurs the last one stays, "
+    "and all before it are overwritten. The right ways of the list below keep all",
+)
 print(f"  N={N:,} ids on V={V:,} rows, D={D}, {kernels.get_num_threads()} threads\n")
 for name, way in ladder.SCATTERS.items():
     sums = added(way, ids, ones, V)
@@ -137,6 +155,24 @@ gather_bytes = worked.product("gather: 2 N D 4 bytes", 2, N, D, 4)
 scatter_bytes = worked.product("scatter-add: 3 N D 4 bytes", 3, N, D, 4)
 compare("bytes of a gather", hand=gather_bytes, ours=ladder.gather_bytes(N, D))
 compare("bytes of a scatter-add", hand=scatter_bytes, ours=ladder.scatter_bytes(N, D))
+
+# %% [markdown]
+# And a gradient that is stored in full, with a row for every token of the vocabulary? Before
+# anything is added, all of it has to be filled with zeros.
+
+# %%
+rows_there, dim, batch = 131_072, 64, 8_192
+zero_bytes = worked.product("zeros of a dense gradient: V D 4 bytes", rows_there, dim, 4)
+adding = ladder.scatter_bytes(batch, dim)
+quiz(
+    "own-ch18-dense-bytes",
+    "A batch of 8,192 ids, a table of 131,072 rows of 64 float32 numbers. How many times as many "
+    "bytes as the scatter-add alone do the zeros and the scatter-add move together?",
+    (zero_bytes + adding) / adding,
+    tolerance=0.1,
+    because=f"(V + 3 N) / 3 N, without D: {zero_bytes:,} bytes of zeros beside the {adding:,} that "
+    "the adding moves. A number that is added is moved three times, a zero once",
+)
 
 # %% [markdown]
 # The product with one-hot rows, which is what a lookup *is* on paper, also reads an $N \times V$

@@ -108,8 +108,8 @@ def _compile(loop: Callable, threaded: bool) -> Callable:
         _load_threads()
     with _compiling:
         loop.__globals__.update(prange=numba.prange, prefetch=_prefetch())
-        for helper in getattr(loop, "helpers", ()):  # what it calls is copied into the loop
-            loop.__globals__[helper.__name__] = numba.njit(helper, inline="always")
+        for helper in getattr(loop, "helpers", ()):  # what it calls
+            loop.__globals__[helper.__name__] = numba.njit(helper)
         place = _cache_place()
         users = numba.config.CACHE_DIR
         if place:  # Numba asks for the place while it decorates, and only then

@@ -18,7 +18,11 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def entries(tmp_path_factory):
-    """Every answer of one quick run of all lessons, in a process of its own."""
+    """Every answer of one quick run of all lessons, in a process of its own.
+
+    A question of a lesson's own is not among them, but a run whose answer to one is not among its
+    options, or is no number, ends with an error.
+    """
     path = tmp_path_factory.mktemp("ledger") / "answers.json"
     done = subprocess.run(
         [sys.executable, "-m", "lessons", "all", "--quick", "--quiet", "--ledger", str(path)],
@@ -39,7 +43,7 @@ def test_every_claim_is_answered_once_and_every_answer_holds(entries):
 def test_every_quiz_question_has_an_answer_that_this_run_computed(entries):
     asked = {q.id for path in cells.find(ROOT / "lessons").values() for q in questions(path)}
     answers = {entry["id"]: entry for entry in entries if entry["kind"] == "quiz"}
-    assert asked and asked == set(answers)
+    assert answers and asked - {id for id in asked if id.startswith(claims.OWN)} == set(answers)
     assert all(answer["agrees"] and answer["computed"] for answer in answers.values())
 
 

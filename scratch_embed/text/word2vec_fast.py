@@ -5,8 +5,7 @@
 
 The model is that of `word2vec.train`, which is the one to read. What differs:
 
-    - a step is made after every neighbour, as in word2vec.c, and not after a batch;
-    - all neighbours of a place share its negatives;
+    - a place in the text and its neighbours make a batch, and share its negatives;
     - rows begin in U(-1/D, 1/D), as in gensim, and the learning rate ends at lr / 100;
     - the sigmoid comes from a table, and is off by 0.001 at most;
     - with more than one worker the threads race, and no two runs give the same vectors.
@@ -92,8 +91,8 @@ def noise_table(noise: Negatives) -> np.ndarray:
     """
     size = max(NOISE, 16 * len(noise.p))
     share = np.cumsum(noise.p)
-    table = np.searchsorted(share / share[-1], (np.arange(size) + 0.5) / size, side="right")
-    return table.astype(np.int64)
+    ends = np.rint(share / share[-1] * size).astype(np.int64)
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
 def sigmoid_table() -> np.ndarray:
