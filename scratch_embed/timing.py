@@ -4,6 +4,10 @@ A machine is now faster, now slower: it heats up, it has other work. So the ways
 after the other but in rounds, each of which runs every way once, in an order drawn anew. A ratio is
 taken within each round, and of all rounds the median counts.
 
+Just before it is timed, a way is run a few times untimed. So it finds its data in the cache, or
+not, as in a loop of its own, and not because of what another way read or wrote; and the same is
+true of the memory that it asks for.
+
     times = in_turns({"ours": lambda: gather(table, ids), "copy": lambda: copy(out, rows)})
     times["ours"].median                        # seconds a call
     times["copy"] / times["ours"]               # Spread(median=0.97, low=0.95, high=1.01)
@@ -13,12 +17,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
 SHORTEST = 50e-6  # seconds; calls faster than this are timed several at once
+WARM = 4  # untimed runs: with fewer, a copy of 25 MB takes up to twice as long as on its own
+WARMING = 0.1  # seconds that they may take, but one there is
 MOST_ROUNDS = 101
 
 
@@ -68,8 +75,7 @@ def in_turns(
     """Time every way in turns for about `seconds` altogether, or for exactly `rounds` rounds.
 
     ways: name -> a function of no arguments, or a pair (before, run) whose first half is called
-    before every run and not timed. Each way is run once, untimed, to warm up and to compile. At
-    least 5 rounds are run, however long they take.
+    before every run and not timed. At least 5 rounds are run, however long they take.
 
     >>> times = in_turns({"short": lambda: sum(range(50)), "long": lambda: sum(range(5000))})
     >>> (times["long"] / times["short"]).median > 10
@@ -82,6 +88,10 @@ def in_turns(
         quick = _timed(before, run, 1)
         repeats[name] = 1 if before else max(1, round(SHORTEST / max(quick, 1e-7)))
         once += quick * repeats[name]
+        if before is None:
+            warm = min(WARM, max(1, int(WARMING / max(quick, 1e-7))))
+            pairs[name] = partial(_timed, None, run, warm), run
+            once += quick * warm
     if rounds is None:
         rounds = int(np.clip(seconds / max(once, 1e-9), 5, MOST_ROUNDS))
     taken = {name: [] for name in pairs}

@@ -41,7 +41,7 @@ The interface
     turns, each turn in another order. Call ours "ours" and the machine's copy "copy"; every other
     name is a peer, a reference, or ours in another setting ("ours, uniform ids"). `moved` (bytes
     that the operation has to move) and `copied` (bytes that "copy" moves) give the share of copy.
-    `limits.copy_way(nbytes)` returns such a copy and what it moves. May be called again on the
+    `limits.time_with_copy(row, ways, nbytes, moved)` adds such a copy. May be called again on the
     same row with other names.
 `row.ratio(peer, ours="ours")`
     time of the peer over ours within each turn, as a `scratch_embed.timing.Spread`: above 1 we are

@@ -6,7 +6,7 @@ import numpy as np
 
 from scratch_embed import kernels, ladder
 
-from .limits import copy_way
+from .limits import time_with_copy
 from .registry import Bench, benchmark
 from .shapes import PATTERNS, SHAPES, Shape, ids_like, normal
 
@@ -44,10 +44,8 @@ def into_an_array(bench: Bench, shape: Shape, pattern: str, table, ids) -> None:
     row = open_row(bench, shape, pattern, "into out")
     out = np.empty((shape.N, shape.D), np.float32)  # of all: nobody's is warmer than another's
     row.check("gather(out=) against table[ids]", kernels.gather(table, ids, out), table[ids])
-    copy, copied = copy_way(out.nbytes)
     ways = {
         "ours": lambda: kernels.gather(table, ids, out),
-        "copy": copy,
         # "raise", the default, would copy once more; "clip" is its fastest mode
         "np.take": lambda: np.take(table, ids, axis=0, out=out, mode="clip"),
     }
@@ -57,8 +55,8 @@ def into_an_array(bench: Bench, shape: Shape, pattern: str, table, ids) -> None:
         ways["torch index_select"] = lambda: torch.index_select(
             tensors[0], 0, tensors[1], out=tensors[2]
         )
-    row.time(ways, moved=ladder.gather_bytes(shape.N, shape.D), copied=copied)
-    if shape.name in SHARE:
+    time_with_copy(row, ways, out.nbytes, ladder.gather_bytes(shape.N, shape.D))
+    if shape.name in SHARE and pattern == "uniform":
         row.bar("share of copy", row.share(), at_least=SHARE[shape.name])
     for peer in ("np.take", "torch index_select"):
         row.bar(f"{peer} over ours", row.ratio(peer), at_least=1)

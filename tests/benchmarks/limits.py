@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scratch_embed.ladder import copy
 
+from .registry import Row
 
-def copy_way(nbytes: int) -> tuple[Callable[[], None], int]:
-    """(copy, bytes that it moves): give the first to `row.time` as "copy", the second as `copied`.
+LEAST = 1 << 20  # bytes; the threads that copy fewer are busy with waking up
 
-    It copies an array of nbytes into another one, on all threads, so it moves twice as many.
+
+def time_with_copy(row: Row, ways: dict, nbytes: int, moved: int) -> None:
+    """Time the ways in turns with a copy of nbytes, on all threads, unless that is too small.
+
+    moved: the bytes that ours has to move; `row.share()` follows from it. The copy reads and writes
+    an array each, so it moves 2 nbytes.
     """
-    source = np.ones(max(nbytes // 4, 1), np.float32)
-    target = np.zeros_like(source)
-    return lambda: copy(target, source), 2 * source.nbytes
+    if nbytes < LEAST:
+        row.time(ways)
+        return
+    source, target = np.ones(nbytes // 4, np.float32), np.zeros(nbytes // 4, np.float32)
+    ways = ways | {"copy": lambda: copy(target, source)}
+    row.time(ways, moved=moved, copied=2 * source.nbytes)

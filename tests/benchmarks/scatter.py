@@ -6,7 +6,7 @@ import numpy as np
 
 from scratch_embed import kernels, ladder
 
-from .limits import copy_way
+from .limits import time_with_copy
 from .registry import Bench, Row, benchmark
 from .shapes import BY_NAME, PATTERNS, SHAPES, ids_like, normal
 
@@ -53,10 +53,8 @@ def check(row: Row, ids: np.ndarray, values: np.ndarray, shape) -> None:
 
 
 def measure(bench: Bench, row: Row, table, ids, values, shape) -> None:
-    copy, copied = copy_way(values.nbytes)
     ways = {
         "ours": lambda: kernels.scatter_add(table, ids, values),
-        "copy": copy,
         "plain loop": lambda: ladder.plain_add(table, ids, values),
         "np.add.at": lambda: np.add.at(table, ids, values),
     }
@@ -67,7 +65,7 @@ def measure(bench: Bench, row: Row, table, ids, values, shape) -> None:
     if torch:
         weight, indices, added = (torch.from_numpy(array) for array in (table, ids, values))
         ways["torch index_add_"] = lambda: weight.index_add_(0, indices, added)
-    row.time(ways, moved=ladder.scatter_bytes(shape.N, shape.D), copied=copied)
+    time_with_copy(row, ways, values.nbytes, ladder.scatter_bytes(shape.N, shape.D))
 
 
 def judge(row: Row, shape: str, pattern: str) -> None:

@@ -86,6 +86,7 @@ def flat_in_rows(bench: Bench, shape: Shape) -> None:
     """The same batch on tables of 1e4 to 1e6 rows, with as many distinct rows on each."""
     rng = bench.rng()
     base, dout = rng.integers(0, TABLES[0], shape.N), normal((shape.N, shape.D), rng)
+    dout.setflags(write=False)
     row = bench.row(f"SGD, {shape.name}, V from 1e4 to 1e6", D=shape.D, N=shape.N, dtype="float32")
     ways = {}
     for num_rows in TABLES:
