@@ -25,8 +25,8 @@ import numpy as np
 
 SHORTEST = 50e-6  # seconds; calls faster than this are timed several at once
 WARM = 4  # untimed runs: with fewer, a copy of 25 MB takes up to twice as long as on its own
-WARMING = 0.1  # seconds that they may take, but one there is
-MOST_ROUNDS = 101
+WARMING = 0.1  # seconds that they may take; a way that takes longer itself has none
+LEAST_ROUNDS, MOST_ROUNDS = 5, 101
 
 
 class Spread(NamedTuple):
@@ -71,11 +71,12 @@ def in_turns(
     seconds: float = 0.3,
     rounds: int | None = None,
     seed: int = 0,
+    least: int = LEAST_ROUNDS,
 ) -> dict[str, Times]:
     """Time every way in turns for about `seconds` altogether, or for exactly `rounds` rounds.
 
     ways: name -> a function of no arguments, or a pair (before, run) whose first half is called
-    before every run and not timed. At least 5 rounds are run, however long they take.
+    before every run and not timed. At least `least` rounds are run, however long they take.
 
     >>> times = in_turns({"short": lambda: sum(range(50)), "long": lambda: sum(range(5000))})
     >>> (times["long"] / times["short"]).median > 10
@@ -88,12 +89,12 @@ def in_turns(
         quick = _timed(before, run, 1)
         repeats[name] = 1 if before else max(1, round(SHORTEST / max(quick, 1e-7)))
         once += quick * repeats[name]
-        if before is None:
-            warm = min(WARM, max(1, int(WARMING / max(quick, 1e-7))))
+        warm = min(WARM, int(WARMING / max(quick, 1e-7)))
+        if before is None and warm:
             pairs[name] = partial(_timed, None, run, warm), run
             once += quick * warm
     if rounds is None:
-        rounds = int(np.clip(seconds / max(once, 1e-9), 5, MOST_ROUNDS))
+        rounds = int(np.clip(seconds / max(once, 1e-9), least, MOST_ROUNDS))
     taken = {name: [] for name in pairs}
     rng, names = np.random.default_rng(seed), list(pairs)
     collecting = gc.isenabled()

@@ -95,7 +95,7 @@ def test_rounds_fill_the_time_but_are_never_few(clock):
         (times,) = in_turns({"way": lambda: clock.wait(each)}, seconds).values()
         return len(times.seconds)
 
-    assert rounds(0.1, 6) in (29, 30)  # once to warm up, once timed
+    assert rounds(0.2, 6) in (29, 30)
     assert rounds(0.01, 1.5) in (29, 30)  # four times, and once
     assert rounds(60, 0.3) == 5
     assert rounds(0.001, 1e9) == timing.MOST_ROUNDS
@@ -104,7 +104,7 @@ def test_rounds_fill_the_time_but_are_never_few(clock):
 def test_the_garbage_collector_rests_and_comes_back(clock):
     seen = []
     in_turns({"way": lambda: (seen.append(gc.isenabled()), clock.wait(1))}, rounds=2)
-    assert seen[2:] == [False] * 4 and gc.isenabled()
+    assert seen[2:] == [False, False] and gc.isenabled()
     with pytest.raises(ZeroDivisionError):
         in_turns({"way": lambda: 1 / 0})
     assert gc.isenabled()

@@ -80,8 +80,10 @@ def train(
 def draw(centers, window: int, negatives: int, noise, rng) -> tuple[np.ndarray, np.ndarray]:
     """How far each place looks, (N,), and the ids that it tells apart, (N, 1 + K): itself first."""
     widths = rng.integers(1, window + 1, len(centers))
-    drawn = noise[rng.integers(0, len(noise), (len(centers), negatives), np.uint32)]
-    return widths, np.concatenate([centers[:, None], drawn], axis=1)
+    targets = np.empty((len(centers), 1 + negatives), noise.dtype)
+    targets[:, 0] = centers
+    targets[:, 1:] = noise.take(rng.integers(0, len(noise), (len(centers), negatives)))
+    return widths, targets
 
 
 def noise_table(noise: Negatives) -> np.ndarray:
@@ -92,7 +94,7 @@ def noise_table(noise: Negatives) -> np.ndarray:
     size = max(NOISE, 16 * len(noise.p))
     share = np.cumsum(noise.p)
     ends = np.rint(share / share[-1] * size).astype(np.int64)
-    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    return np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
 
 
 def sigmoid_table() -> np.ndarray:

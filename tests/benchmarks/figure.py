@@ -4,68 +4,78 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from matplotlib.lines import Line2D
+from matplotlib.ticker import ScalarFormatter
+
 from scratch_embed import plot
 
 from .registry import Row
+from .shapes import SHAPES
+
+NAMES = [shape.name for shape in SHAPES]
+LOOKS = dict(zip(NAMES, zip(plot.CYCLE, plot.MARKERS)))
+OTHER = plot.PALETTE["black"], "|"
 
 
 def draw(rows: list[Row], path: Path) -> Path | None:
-    """Write the picture; None when nothing was timed that belongs into it."""
-    shares = [(f"{row.benchmark}, {row.case}", row.share()) for row in rows if _timed(row)]
-    shares = [(label, share) for label, share in shares if share]
-    ratios = [
-        (f"{row.benchmark}, {row.case}", name, row.ratio(name))
+    """Write the picture; None when nothing was timed that belongs into it.
+
+    A line for each operation and peer, on it a mark for each row: its colour and form are the
+    table's.
+    """
+    shares = [
+        (f"{row.benchmark}, {row.facts.get('ids', 'any')} ids", row.case, row.share().median)
         for row in rows
-        if _timed(row)
+        if "ours" in row.times and row.share()
+    ]
+    ratios = [
+        (f"{row.benchmark}: {name}", row.case, row.ratio(name).median)
+        for row in rows
         for name in row.times
-        if name != "copy"
-        and not name.startswith("ours")
-        and any({name, "ours"} <= ways for ways in row.together)
+        if is_peer(row, name)
     ]
     if not ratios:
         return None
-    labels = list(dict.fromkeys(label for label, _, _ in ratios))
-    height = 1.6 + 0.26 * max(len(labels), len(shares))
-    fig, (left, right) = plot.figure(1, 2, size=(15, height))
-    _draw_shares(left, shares)
-    _draw_ratios(right, labels, ratios)
+    lines = max(len({label for label, *_ in some}) for some in (shares, ratios))
+    fig, (left, right) = plot.figure(1, 2, size=(15, 2.4 + 0.3 * lines))
+    marks(left, shares, "share of what a copy moves (1: as fast as a copy)")
+    marks(right, ratios, "time of the other library over ours (above 1 ours is faster)")
+    right.set_xscale("log")
+    right.xaxis.set_major_formatter(ScalarFormatter())
+    left.set_xlim(left=0)
+    legend(fig, [case for _, case, _ in shares + ratios])
     return plot.save(fig, path)
 
 
-def _timed(row: Row) -> bool:
-    return "ours" in row.times
+def is_peer(row: Row, name: str) -> bool:
+    """Whether it was timed in turns with ours, and is neither ours in another way nor the limit."""
+    ours = name == "copy" or name.startswith("ours") or name in ("plain loop", "bare Python")
+    return not ours and any({name, "ours"} <= ways for ways in row.together)
 
 
-def _draw_shares(ax, shares) -> None:
-    """A dot a row, with its quartiles."""
-    for y, (_, (middle, low, high)) in enumerate(shares):
-        ax.plot([low, high], [y, y], color=plot.PALETTE["blue"], lw=1)
-        ax.plot(middle, y, "o", color=plot.PALETTE["blue"])
+def table_of(case: str) -> str | None:
+    """Which of the tables a row is about."""
+    return next((name for name in NAMES if name in case), None)
+
+
+def marks(ax, points: list[tuple[str, str, float]], xlabel: str) -> None:
+    """points: (line, case, value)."""
+    labels = list(dict.fromkeys(label for label, *_ in points))
+    for label, case, value in points:
+        color, marker = LOOKS.get(table_of(case), OTHER)
+        ax.plot(value, labels.index(label), marker, color=color, ms=8, alpha=0.8, mew=1.5)
     ax.axvline(1, color=plot.PALETTE["black"], lw=1, ls="--")
-    ax.set_yticks(range(len(shares)), [label for label, _ in shares])
-    ax.invert_yaxis()
-    ax.set_xlabel("share of the machine's copy bandwidth (1 = as fast as a copy)")
-    ax.grid(axis="x", alpha=0.25)
-    ax.set_xlim(left=0)
-
-
-def _draw_ratios(ax, labels, ratios) -> None:
-    """One marker a peer, on a logarithmic axis: to the right of 1 ours is faster."""
-    peers = list(dict.fromkeys(name for _, name, _ in ratios))
-    for i, peer in enumerate(peers):
-        here = [(labels.index(at), ratio.median) for at, name, ratio in ratios if name == peer]
-        ax.plot(
-            [ratio for _, ratio in here],
-            [y for y, _ in here],
-            plot.MARKERS[i % len(plot.MARKERS)],
-            color=plot.CYCLE[i % len(plot.CYCLE)],
-            label=peer,
-            mfc="none" if i >= len(plot.CYCLE) else None,
-        )
-    ax.axvline(1, color=plot.PALETTE["black"], lw=1, ls="--")
-    ax.set_xscale("log")
     ax.set_yticks(range(len(labels)), labels)
-    ax.invert_yaxis()
-    ax.set_xlabel("time of the peer over ours (above 1 ours is faster)")
-    ax.grid(axis="x", alpha=0.25)
-    ax.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_xlabel(xlabel)
+    ax.grid(alpha=0.25)
+
+
+def legend(fig, cases: list[str]) -> None:
+    seen = [name for name in NAMES if name in {table_of(case) for case in cases}]
+    looks = {name: LOOKS[name] for name in seen} | {"no table of these": OTHER}
+    handles = [
+        Line2D([], [], color=color, marker=marker, ls="", ms=8, mew=1.5, label=name)
+        for name, (color, marker) in looks.items()
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=10)

@@ -17,6 +17,7 @@ B, SIDE, P, D = 8, 224, 16, 768
 def patch_embedding(bench: Bench) -> None:
     rng, grid = bench.rng(), SIDE // P
     pictures, dout = normal((B, 3, SIDE, SIDE), rng), normal((B, grid * grid, D), rng)
+    dout.setflags(write=False)  # then backward need not copy it, as torch never does
     layer, torch = PatchEmbed(SIDE, P, 3, D, rng=0), bench.peer("torch")
     for pictures_too in (False, True):
         what = "weight and pictures" if pictures_too else "weight"

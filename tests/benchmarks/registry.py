@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.timing import Spread, Times, in_turns
+from scratch_embed.timing import LEAST_ROUNDS, Spread, Times, in_turns
 
 SECONDS = 0.8  # spent on the rounds of one row
 QUICK_SECONDS = 0.1
@@ -98,7 +98,8 @@ class Row:
         if rtol == atol == 0:
             same, how = np.array_equal(value, expected), "equal to the last bit"
         else:
-            same = value.shape == expected.shape and np.allclose(value, expected, rtol, atol)
+            same = value.shape == expected.shape
+            same = same and bool((abs(value - expected) <= atol + rtol * abs(expected)).all())
             how = f"equal to rtol {rtol:g}, atol {atol:g}"
         if not same:
             self.wrong = f"{what} is not {how}"
@@ -106,7 +107,8 @@ class Row:
         self.checks.append(f"{what}: {how}")
 
     def time(self, ways: dict, moved: float | None = None, copied: float | None = None) -> None:
-        self.times |= in_turns(ways, self.seconds)
+        least = 3 if self.seconds == QUICK_SECONDS else LEAST_ROUNDS
+        self.times |= in_turns(ways, self.seconds, least=least)
         self.together.append(set(ways))
         if moved is not None:
             self.moved, self.copied = moved, copied

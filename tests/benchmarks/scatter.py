@@ -86,7 +86,7 @@ def judge(row: Row, shape: str, pattern: str) -> None:
 def same_bits(bench: Bench) -> None:
     before = kernels.get_num_threads()
     try:
-        for name in bench.some(["cached", "GPT-2", "recommender", "small"]):
+        for name in bench.some(["cached", "small", "GPT-2", "recommender"]):
             for pattern in PATTERNS:
                 compare_threads(bench, BY_NAME[name], pattern)
     finally:

@@ -17,12 +17,12 @@ class Shape(NamedTuple):
         return self.V * self.D * itemsize
 
 
-SHAPES = [
-    Shape("GPT-2", 50_257, 768, 8_192),
+SHAPES = [  # the first two are quickly measured
     Shape("cached", 100_000, 64, 65_536),
-    Shape("recommender", 1_000_000, 64, 65_536),
-    Shape("wide", 32_000, 4_096, 2_048),
     Shape("small", 1_000, 64, 512),
+    Shape("GPT-2", 50_257, 768, 8_192),
+    Shape("wide", 32_000, 4_096, 2_048),
+    Shape("recommender", 1_000_000, 64, 65_536),
     Shape("tiny", 6, 3, 3),
 ]
 BY_NAME = {shape.name: shape for shape in SHAPES}

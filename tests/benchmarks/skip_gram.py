@@ -24,7 +24,7 @@ def skip_gram(bench: Bench) -> None:
     ids, num_words = real_text(60_000 if bench.quick else None)
     kept = len(ids) * 9 // 10
     learn, held_out = ids[:kept], ids[kept:]
-    for workers in bench.some([1, 2]):
+    for workers in [1] if bench.quick else [1, 2]:
         speed(bench, learn[: 50_000 if bench.quick else 200_000], num_words, workers)
         quality(bench, learn, held_out, num_words, workers)
         neighbours(bench, workers)
