@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+from tests.benchmarks import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 # A call of print that ends in a comment: the comment is what it prints.
 SHOWN = re.compile(r"^\s*print\(.*\)\s+# (?P<text>.+?)\s*$", re.MULTILINE)
@@ -39,6 +43,16 @@ def test_a_wrong_comment_would_be_noticed():
     assert [match["text"] for match in SHOWN.finditer(block)] == ["0.59"]
 
 
+def test_the_table_of_speeds_is_the_one_of_the_kept_run():
+    results = json.loads((ROOT / "figures" / "benchmarks.json").read_text(encoding="utf-8"))
+    begin, end = "tests/benchmarks/quote.py -->\n", "\n<!-- end of quote -->"
+    assert README.partition(begin)[2].partition(end)[0] == quote.quote(results)
+    row = results["benchmarks"]["gather"]["rows"][0]
+    row["ratios"]["np.take"]["median"] *= 2  # another figure would be noticed
+    row["share of copy"]["median"] *= 2
+    assert quote.quote(results) not in README
+
+
 @pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:|#)([^)]+)\)", README))
 def test_what_the_readme_links_to_is_there(target):
-    assert (Path(__file__).resolve().parent.parent / target).exists()
+    assert (ROOT / target).exists()

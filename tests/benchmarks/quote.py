@@ -1,4 +1,4 @@
-"""python -m tests.benchmarks.quote FILE: the table that the README quotes from a run's JSON file."""
+"""python -m tests.benchmarks.quote FILE: the table that the README quotes from a run."""
 
 from __future__ import annotations
 
