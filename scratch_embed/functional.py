@@ -43,7 +43,7 @@ from scratch_embed.tensor import sum_ as sum
 lookup = differentiable(_lookup.lookup_forward, _lookup.lookup_backward)
 onehot_product = differentiable(_onehot.onehot_product_forward, _onehot.onehot_product_backward)
 embedding_bag = differentiable(_bag.embedding_bag_forward, _bag.embedding_bag_backward)
-project = differentiable(_project.project_forward, _project.project_backward)
+project = differentiable(_project.project_forward, _project.project_backward, selective=True)
 
 # entry by entry
 exp = differentiable(_elementwise.exp_forward, _elementwise.exp_backward)

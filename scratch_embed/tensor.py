@@ -42,12 +42,14 @@ class Node(NamedTuple):
     forward: Callable  # the two halves, as written in ops/
     backward: Callable
     broadcasts: bool  # whether an input may have been stretched to the output's shape
+    selective: bool  # whether backward is told which inputs want a gradient
 
     def gradients(self, dout: np.ndarray) -> Iterator[tuple[Tensor, np.ndarray | RowGrad]]:
         """Run backward once: each input that wants a gradient, with its contribution."""
-        grads = self.backward(dout, self.saved)
-        grads = grads if isinstance(grads, (tuple, list)) else (grads,)
         learns = [isinstance(t, Tensor) and t.requires_grad for t in self.inputs]
+        needs = {"needs": learns} if self.selective else {}
+        grads = self.backward(dout, self.saved, **needs)
+        grads = grads if isinstance(grads, (tuple, list)) else (grads,)
         if any(learns[len(grads) :]) or len(grads) > len(self.inputs):
             raise ValueError(
                 f"backward of {self.name} returned {len(grads)} gradients for "
@@ -264,7 +266,11 @@ def tape(root: Tensor) -> list[Tensor]:
 
 
 def differentiable(
-    forward: Callable, backward: Callable, name: str | None = None, broadcasts: bool = False
+    forward: Callable,
+    backward: Callable,
+    name: str | None = None,
+    broadcasts: bool = False,
+    selective: bool = False,
 ) -> Callable[..., Tensor]:
     """Turn a hand-written pair into a function on Tensors.
 
@@ -276,6 +282,8 @@ def differentiable(
     name : for tables and errors; the name of `forward` without "_forward" by default.
     broadcasts : the operation stretches its inputs to a common shape as NumPy does, so the
         gradients are summed back to the shape of each input.
+    selective : backward also takes `needs`, a bool for each positional argument, and may answer
+        None where it is False: a picture wants no gradient, and a product is saved.
 
     Gradients flow through positional arguments only.
 
@@ -303,7 +311,7 @@ def differentiable(
             result.requires_grad = True
             pair = forward, backward
             line = next(_line_numbers)
-            result.node = Node(line, name, args, options, saved, *pair, broadcasts)
+            result.node = Node(line, name, args, options, saved, *pair, broadcasts, selective)
         return result
 
     operation.forward, operation.backward = forward, backward

@@ -194,3 +194,38 @@ def test_the_gradient_of_a_sum_can_be_written_to():
     a.sum().backward()
     a.grad[0] = 5
     assert a.grad.tolist() == [[5] * 3, [1] * 3]
+
+
+def test_a_selective_backward_is_told_which_inputs_want_a_gradient():
+    asked = []
+
+    def forward(a, b, scale):
+        return a * b * scale, (a, b, scale)
+
+    def backward(dout, saved, needs=(True, True)):
+        a, b, scale = saved
+        asked.append(list(needs))
+        return (dout * b * scale if needs[0] else None, dout * a * scale if needs[1] else None)
+
+    product = differentiable(forward, backward, selective=True)
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    product(a, b.numpy(), 2).sum().backward()
+    product(a, b, 2).sum().backward()
+    assert asked == [[True, False, False], [True, True, False]]
+    assert a.grad.tolist() == [12, 16] and b.grad.tolist() == [2, 4]
+
+
+def test_a_product_that_nobody_asked_for_is_left_out():
+    rng = np.random.default_rng(0)
+    h, weight, dout = (rng.standard_normal(shape) for shape in ((2, 3, 4), (5, 4), (2, 3, 5)))
+    both = leaf(h), leaf(weight)
+    F.project(*both).backward(dout)
+    for position in (0, 1):
+        given = [h, weight]
+        given[position] = leaf(given[position])
+        out = F.project(*given)
+        out.backward(dout)
+        np.testing.assert_array_equal(given[position].grad, both[position].grad)
+        (other,) = {0, 1} - {position}
+        needs = [place == position for place in (0, 1)]
+        assert out.node.backward(dout, out.node.saved, needs)[other] is None

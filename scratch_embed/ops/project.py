@@ -7,6 +7,7 @@ into the one array, and the two add. With a weight of its own it is a linear lay
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,12 +48,15 @@ def project_forward(
     return logits, ProjectSaved(h, weight, bias is not None)
 
 
-def project_backward(dout: np.ndarray, saved: ProjectSaved) -> tuple[np.ndarray, ...]:
+def project_backward(
+    dout: np.ndarray, saved: ProjectSaved, needs: Sequence[bool] = (True, True)
+) -> tuple[np.ndarray | None, ...]:
     """dh = dout @ weight,   dweight = dout.T @ h,   dbias = sum of dout over the positions
                                                         (..., V) -> (..., D), (V, D), (V,)
 
     Every row of the table is scored, so every row is given a gradient, also those that no id of
-    the batch names: a tied table has a dense gradient.
+    the batch names: a tied table has a dense gradient. `needs` says which of the first two are
+    wanted; None takes the place of another.
 
     >>> _, saved = project_forward(np.array([1.0, 2.0]), np.array([[3.0, 4.0], [5.0, 6.0]]))
     >>> [grad.tolist() for grad in project_backward(np.array([10.0, -1.0]), saved)]
@@ -60,6 +64,6 @@ def project_backward(dout: np.ndarray, saved: ProjectSaved) -> tuple[np.ndarray,
     """
     num_rows, dim = saved.weight.shape
     flat = dout.reshape(-1, num_rows)
-    dh = dout @ saved.weight
-    dweight = flat.T @ saved.h.reshape(-1, dim)
+    dh = dout @ saved.weight if needs[0] else None
+    dweight = flat.T @ saved.h.reshape(-1, dim) if needs[1] else None
     return (dh, dweight, flat.sum(axis=0)) if saved.with_bias else (dh, dweight)
