@@ -14,7 +14,17 @@ from scratch_embed.functional import cross_entropy, lookup, project, tanh
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.layers import TiedHead
-from scratch_embed.lesson import begin, check, compare, erratum, quiz, save_figure, verdict, worked
+from scratch_embed.lesson import (
+    begin,
+    check,
+    compare,
+    erratum,
+    quiz,
+    save_figure,
+    terminal,
+    verdict,
+    worked,
+)
 from scratch_embed.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.onehot import one_hot
@@ -22,6 +32,11 @@ from scratch_embed.ops.project import project_backward, project_forward
 from scratch_embed.ops.softmax import softmax_forward
 
 begin()
+
+
+def say(text: str) -> None:
+    """Print a line; where the terminal is narrow, as several."""
+    print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
 
 
 def numeric(loss, tensor: Tensor) -> np.ndarray:
@@ -348,7 +363,7 @@ for name, of_rows in sums_of_rows.items():
 forgot = gradcheck(lambda E: f(E, E.numpy()), one, name="head given the bare array")
 print(f"  passed: {forgot.passed}")
 for cause in forgot.causes:
-    print(f"  {cause.name}: {cause.sentence}")
+    say(f"{cause.name}: {cause.sentence}")
 
 # %% [markdown]
 # And equivalence? An untied model with equal tables has the tied model's loss, for as long as its
@@ -380,7 +395,7 @@ try:
     refused = ""
 except ValueError as error:
     refused = str(error)
-print(f"  a state of 6 numbers for rows of 4: {refused}")
+say(f"a state of 6 numbers for rows of 4: {refused}")
 erratum(
     "002-obj-prove",
     np.allclose(together, single.numpy(), atol=1e-9)
@@ -436,7 +451,7 @@ try:
     complaint = ""
 except ValueError as error:
     complaint = str(error)
-print(f"  W_out = E.T: {complaint}")
+say(f"W_out = E.T: {complaint}")
 erratum(
     "002-sum-wout",
     scored.shape == (3,) and bool(complaint),

@@ -61,12 +61,13 @@ def table_of(case: str) -> str | None:
 def marks(ax, points: list[tuple[str, str, float]], xlabel: str) -> None:
     """points: (line, case, value)."""
     labels = list(dict.fromkeys(label for label, *_ in points))
+    ax.set_visible(bool(labels))
     for label, case, value in points:
         color, marker = LOOKS.get(table_of(case), OTHER)
         ax.plot(value, labels.index(label), marker, color=color, ms=8, alpha=0.8, mew=1.5)
     ax.axvline(1, color=plot.PALETTE["black"], lw=1, ls="--")
     ax.set_yticks(range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_ylim(max(len(labels), 1) - 0.5, -0.5)
     ax.set_xlabel(xlabel)
     ax.grid(alpha=0.25)
 
