@@ -87,7 +87,7 @@ def speed(bench: Bench, ids, num_words: int, workers: int) -> None:
     if workers == 1 and not bench.quick:
         options = {"window": WINDOW, "negatives": NEGATIVES, "epochs": 1, "subsample_at": None}
         part = ids[: len(ids) // 20]
-        ways["NumPy, on a twentieth"] = lambda: word2vec.train(part, num_words, DIM, **options)
+        ways["ours in NumPy, on a twentieth"] = lambda: word2vec.train(part, num_words, DIM, **options)
     row.time(ways)
     for name in ways:
         share = 20 if "twentieth" in name else 1
