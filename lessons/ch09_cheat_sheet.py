@@ -8,8 +8,6 @@
 
 # %%
 import math
-import symtable
-from unittest.mock import MagicMock
 
 import numpy as np
 
@@ -36,6 +34,7 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
+from scratch_embed.lesson.snippets import undefined_names
 from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.positions import sinusoidal
@@ -272,28 +271,12 @@ x = emb(token_ids) + pos_emb(positions) + seg_emb(segment_ids)
 enc = tiktoken.encoding_for_model("gpt-4")
 tokens = enc.encode("transformerization")
 """
-IMPORTED = ["torch", "nn", "math", "tiktoken"]
-
-
-def stops_at(source: str, known: list[str]) -> str | None:
-    """The name at which Python stops where only the known ones have a value; None if it ends."""
-    try:
-        exec(source, {name: MagicMock() for name in known})  # noqa: S102 - as above
-    except NameError as error:
-        return error.name
-    return None
-
-
-stops: list[str] = []
-while name := stops_at(PAGE, IMPORTED + stops):
-    stops.append(name)
-symbols = symtable.symtable(PAGE, "page", "exec").get_symbols()
-unbound = {s.get_name() for s in symbols if s.is_referenced() and not s.is_assigned()}
+stops, unbound = undefined_names(PAGE, imported=["torch", "nn", "math", "tiktoken"])
 erratum(
     "000-ch9-quick-undefined",
-    len(stops) > 0 and set(stops) == unbound - set(IMPORTED),
+    len(stops) > 0 and set(stops) == unbound,
     shown={"Python stops at": stops[:1], "and then at": stops[1:],
-           "read and never made, by the compiler": len(unbound - set(IMPORTED))},
+           "read and never made, by the compiler": len(unbound)},
     because="copied as printed, the third snippet ends in a NameError",
 )  # fmt: skip
 ids_given = IDS["cl100k_base"]["transformerization"]

@@ -21,7 +21,7 @@ from scratch_embed.lesson import (
     erratum,
     quiz,
     save_figure,
-    terminal,
+    say,
     verdict,
     worked,
 )
@@ -32,12 +32,6 @@ from scratch_embed.ops.project import project_backward, project_forward
 from scratch_embed.ops.softmax import softmax_forward
 
 begin()
-
-
-def say(text: str) -> None:
-    """Print a line; where the terminal is narrow, as several."""
-    print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
-
 
 def numeric(loss, tensor: Tensor) -> np.ndarray:
     """The slope of `loss()` by every entry of the tensor, found by nudging it."""

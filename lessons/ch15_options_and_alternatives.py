@@ -8,11 +8,9 @@
 
 # %%
 import math
-import symtable
 import sys
 import tempfile
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import numpy as np
 
@@ -30,10 +28,11 @@ from scratch_embed.lesson import (
     progress,
     quiz,
     save_figure,
-    terminal,
+    say,
     verdict,
     worked,
 )
+from scratch_embed.lesson.snippets import undefined_names
 from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.renorm import renorm_
@@ -42,12 +41,6 @@ from scratch_embed.text.docstrings import source_files
 from scratch_embed.text.vectors import read_vectors, write_vectors
 
 begin()
-
-
-def say(text: str) -> None:
-    """Print a line; where the terminal is narrow, as several."""
-    print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
-
 
 # %% [markdown]
 # ## The code of a reference page
@@ -67,23 +60,7 @@ vectors = embed(token_ids)
 ids = torch.randint(0, vocab_size, (B, T))
 x = embed(ids)
 """
-IMPORTED = ["torch", "nn"]
-
-
-def stops_at(source: str, known: list[str]) -> str | None:
-    """The name at which Python stops where only the known ones have a value; None if it ends."""
-    try:
-        exec(source, {name: MagicMock() for name in known})  # noqa: S102 - to see where it stops
-    except NameError as error:
-        return error.name
-    return None
-
-
-stops: list[str] = []
-while name := stops_at(PAGE, IMPORTED + stops):
-    stops.append(name)
-symbols = symtable.symtable(PAGE, "page", "exec").get_symbols()
-unbound = {s.get_name() for s in symbols if s.is_referenced() and not s.is_assigned()}
+stops, unbound = undefined_names(PAGE, imported=["torch", "nn"])
 embed = Embedding.from_pretrained(np.zeros((32_000, 768), np.float32))
 d_model = embed.embedding_dim
 check(
@@ -95,10 +72,10 @@ batches = {(B, T): embed(np.zeros((B, T), np.int64)).shape for B, T in [(1, 1), 
 erratum(
     "001-code-batch-shape",
     len(stops) > 0
-    and set(stops) == unbound - set(IMPORTED)
+    and set(stops) == unbound
     and all(shape == (*size, d_model) for size, shape in batches.items()),
     shown={"Python stops at": stops[:1], "and then at": stops[1:],
-           "read and never made, by the compiler": len(unbound - set(IMPORTED)),
+           "read and never made, by the compiler": len(unbound),
            "(2, 5) gives": batches[2, 5]},
     because="the shape is right for any B and T, but the snippet stops with a NameError: neither "
     "was given a value",

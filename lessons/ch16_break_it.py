@@ -21,6 +21,7 @@ from scratch_embed.lesson import (
     options,
     quiz,
     save_figure,
+    say,
     terminal,
     verdict,
     worked,
@@ -32,12 +33,6 @@ from scratch_embed.tensor import differentiable
 from scratch_embed.text import toy
 
 begin()
-
-
-def say(text: str) -> None:
-    """Print a line; where the terminal is narrow, as several."""
-    print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
-
 
 # %% [markdown]
 # ## The healthy model

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from . import terminal
 from .record import current
 
 
@@ -34,6 +35,11 @@ def progress(iterable: Iterable, label: str, total: int | None = None) -> Iterat
     from tqdm import tqdm  # here, so that lessons without long work do not pay for it
 
     return iter(tqdm(iterable, desc=label, total=total, disable=None, leave=False))
+
+
+def say(text: str) -> None:
+    """Print a line of results, indented; where the terminal is narrow, as several."""
+    print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
 
 
 def figures_folder(lesson: Path | None) -> Path:
