@@ -36,6 +36,7 @@ from scratch_embed.lesson import (
 )
 from scratch_embed.lesson.snippets import undefined_names
 from scratch_embed.lesson.terminal import table as columns
+from scratch_embed.lesson.terminal import width, wrap
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.positions import sinusoidal
 from scratch_embed.sizes import MODELS, gpt2_params, human, layer_params, table_params
@@ -59,7 +60,9 @@ cases = {
     "photographs": choose("images"),
 }
 for name, plan in cases.items():
-    print(f"  {name}\n" + "\n".join(f"    {line}" for line in str(plan).splitlines()))
+    print(f"  {name}")
+    for what, (answer, why) in plan.reasons.items():
+        print("\n".join(wrap(f"{answer}: {why}", width(), f"    {what:<14}  ")))
 page["What to choose"] = columns(["for", "decision", "answer"], [
     [name if n == 0 else "", what, answer] for name, plan in cases.items()
     for n, (what, (answer, _)) in enumerate(plan.reasons.items())], WIDE)  # fmt: skip
