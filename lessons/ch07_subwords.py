@@ -766,7 +766,7 @@ erratum(
 
 # %%
 check("004-real-525-131", [llama3.params / 1e6, llama2.params], printed="525; 131 M")
-LLAMA3_8B = 8_030_261_248  # all numbers of Llama 3 8B (parameter count of its model card's files)
+LLAMA3_8B = sizes.RELEASED["Llama 3 8B"]
 read_large = worked.sum("weights read per token, V = 128,256", LLAMA3_8B, -llama3.params)
 read_small = worked.sum("V = 32,000", read_large, -llama3.params, llama2.params)
 short, long = CHARACTERS_PER_TOKEN["Llama 2"], CHARACTERS_PER_TOKEN["Llama 3"]

@@ -39,7 +39,7 @@ from scratch_embed.lesson.terminal import table as columns
 from scratch_embed.lesson.terminal import width, wrap
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.positions import sinusoidal
-from scratch_embed.sizes import MODELS, gpt2_params, human, layer_params, table_params
+from scratch_embed.sizes import MODELS, RELEASED, gpt2_params, human, layer_params, table_params
 from scratch_embed.text import bpe
 from scratch_embed.text.published import IDS, PIECES
 
@@ -148,15 +148,15 @@ erratum(
 
 # %%
 layer, pooler = layer_params(768), 768 * 769  # a layer is the same in all four
-RELEASED = {  # all numbers in the published weights, the undoubted parts, width of a row
+ENCODERS = {  # all numbers in the published weights, the undoubted parts, width of a row
     "BERT-base": (109_482_240, (30_522 + 512 + 2) * 768 + 12 * layer + pooler, 768),
     "ALBERT-base": (11_683_584, (30_000 + 512 + 2) * 128 + 129 * 768 + layer + pooler, 128),
     "RoBERTa-base": (124_645_632, (50_265 + 514 + 2) * 768 + 12 * layer + pooler, 768),
     "ViT-B/16": (86_567_656, 769 * 768 + (197 + 2) * 768 + 12 * layer + 769 * 1000, 768),
 }
-left = {name: (total - sure) / row for name, (total, sure, row) in RELEASED.items()}
+left = {name: (total - sure) / row for name, (total, sure, row) in ENCODERS.items()}
 for name, rows in left.items():
-    print(f"  {name:<13} {RELEASED[name][0]:>11,} numbers, rows left over: {rows:g}")
+    print(f"  {name:<13} {ENCODERS[name][0]:>11,} numbers, rows left over: {rows:g}")
 erratum(
     "000-ch9-catalog-segment",
     left["ALBERT-base"] == left["BERT-base"] == 2,
@@ -545,20 +545,20 @@ reference("001-hist-original-transformer", year["Vaswani et al."], printed="2017
 # layers and the last norm, what is left is one table, or two.
 
 # %%
-SINCE_2023 = {  # numbers in the released weights; widths of feed-forward, queries and keys
-    "Llama 2 7B": (6_738_415_616, 11_008, 4096, 4096),
-    "Llama 2 70B": (68_976_648_192, 28_672, 8192, 1024),
-    "Llama 3 8B": (8_030_261_248, 14_336, 4096, 1024),
-    "Llama 3.2 1B": (1_235_814_400, 8192, 2048, 512),
-    "Mistral 7B": (7_241_732_096, 14_336, 4096, 1024),
-    "Gemma 2B": (2_506_172_416, 16_384, 2048, 256),
-    "Gemma 7B": (8_537_680_896, 24_576, 4096, 4096),
+SINCE_2023 = {  # widths of feed-forward, queries and keys
+    "Llama 2 7B": (11_008, 4096, 4096),
+    "Llama 2 70B": (28_672, 8192, 1024),
+    "Llama 3 8B": (14_336, 4096, 1024),
+    "Llama 3.2 1B": (8192, 2048, 512),
+    "Mistral 7B": (14_336, 4096, 1024),
+    "Gemma 2B": (16_384, 2048, 256),
+    "Gemma 7B": (24_576, 4096, 4096),
 }
 tables = {}
-for name, (total, mlp, queries, keys) in SINCE_2023.items():
+for name, (mlp, queries, keys) in SINCE_2023.items():
     model = MODELS[name]
     a_layer = model.embedding_dim * (2 * queries + 2 * keys + 3 * mlp + 2)
-    rest = total - model.num_layers * a_layer - model.embedding_dim
+    rest = RELEASED[name] - model.num_layers * a_layer - model.embedding_dim
     tables[name] = rest / model.params
     print(f"  {name:<13} {rest:>13,} numbers outside the layers = {tables[name]:g} x V D")
 ties = [name for name, n in tables.items() if n == 1]

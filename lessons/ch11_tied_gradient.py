@@ -33,6 +33,7 @@ from scratch_embed.ops.softmax import softmax_forward
 
 begin()
 
+
 def numeric(loss, tensor: Tensor) -> np.ndarray:
     """The slope of `loss()` by every entry of the tensor, found by nudging it."""
     return gradient(Loss(loss, (), 1.0), tensor)

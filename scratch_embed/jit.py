@@ -108,7 +108,7 @@ def _compile(loop: Callable, threaded: bool) -> Callable:
         _load_threads()
     with _compiling:
         loop.__globals__.update(prange=numba.prange, prefetch=_prefetch())
-        for helper in getattr(loop, "helpers", ()):  # what it calls
+        for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
             loop.__globals__[helper.__name__] = numba.njit(helper)
         place = _cache_place()
         users = numba.config.CACHE_DIR

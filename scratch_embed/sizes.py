@@ -93,6 +93,18 @@ MODELS = {
         "Dosovitskiy et al. 2021, table 1: the same patches, D = 1024"),
 }  # fmt: skip
 
+# All numbers in the published weights, by their files. What the layers do not hold is in tables.
+RELEASED = {
+    "GPT-2 small": 124_439_808,
+    "Llama 2 7B": 6_738_415_616,
+    "Llama 2 70B": 68_976_648_192,
+    "Llama 3 8B": 8_030_261_248,
+    "Llama 3.2 1B": 1_235_814_400,
+    "Mistral 7B": 7_241_732_096,
+    "Gemma 2B": 2_506_172_416,
+    "Gemma 7B": 8_537_680_896,
+}
+
 
 # -- numbers and bytes ---------------------------------------------------------------------------
 
