@@ -10,6 +10,6 @@ from pathlib import Path
 for library in ("OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-from scratch_embed.lesson.cli import main
+from scratch_embed.lesson.walk.cli import main
 
 sys.exit(main(Path(__file__).parent))

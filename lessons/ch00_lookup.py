@@ -23,7 +23,7 @@ from scratch_embed import SGD, Embedding, Tensor, geometry, plot
 from scratch_embed.functional import lookup, onehot_product
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.lesson import begin, check, compare, erratum, quiz, save_figure, verdict, worked
-from scratch_embed.lesson.claims import beside
+from scratch_embed.lesson.claims.ledger import beside
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.lookup import lookup_forward
 from scratch_embed.ops.onehot import one_hot

@@ -28,7 +28,7 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.terminal import table as columns
+from scratch_embed.lesson.look.terminal import table as columns
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.simulations import table_size

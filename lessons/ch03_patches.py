@@ -27,8 +27,8 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.printed import agrees
-from scratch_embed.lesson.terminal import table as columns
+from scratch_embed.lesson.claims.printed import agrees
+from scratch_embed.lesson.look.terminal import table as columns
 from scratch_embed.ops.attention import attention_forward
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.ops.patches import fold_forward, unfold_forward

@@ -36,8 +36,8 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.printed import agrees
-from scratch_embed.lesson.terminal import table as columns
+from scratch_embed.lesson.claims.printed import agrees
+from scratch_embed.lesson.look.terminal import table as columns
 from scratch_embed.models import NextToken, train
 from scratch_embed.simulations import tokenizer as pieces_explorer
 from scratch_embed.sizes import MODELS, head_break_even

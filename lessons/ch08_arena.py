@@ -31,7 +31,7 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.terminal import table as columns
+from scratch_embed.lesson.look.terminal import table as columns
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.ops.patches import fold_forward
 from scratch_embed.simulations import arena

@@ -34,9 +34,9 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.snippets import undefined_names
-from scratch_embed.lesson.terminal import table as columns
-from scratch_embed.lesson.terminal import width, wrap
+from scratch_embed.lesson.claims.snippets import undefined_names
+from scratch_embed.lesson.look.terminal import table as columns
+from scratch_embed.lesson.look.terminal import width, wrap
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.positions import sinusoidal
 from scratch_embed.sizes import MODELS, RELEASED, gpt2_params, human, layer_params, table_params

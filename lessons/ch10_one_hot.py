@@ -29,7 +29,7 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.claims import beside
+from scratch_embed.lesson.claims.ledger import beside
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.onehot import one_hot, onehot_product_backward, onehot_product_forward

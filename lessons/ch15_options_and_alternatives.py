@@ -32,8 +32,8 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.snippets import undefined_names
-from scratch_embed.lesson.terminal import table as columns
+from scratch_embed.lesson.claims.snippets import undefined_names
+from scratch_embed.lesson.look.terminal import table as columns
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.renorm import renorm_
 from scratch_embed.text import bpe, corpus, ppmi, toy

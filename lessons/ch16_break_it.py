@@ -22,10 +22,10 @@ from scratch_embed.lesson import (
     quiz,
     save_figure,
     say,
-    terminal,
     verdict,
     worked,
 )
+from scratch_embed.lesson.look import terminal
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.lookup import lookup_forward
 from scratch_embed.ops.renorm import renorm_

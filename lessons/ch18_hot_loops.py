@@ -13,9 +13,9 @@ import numpy as np
 
 from scratch_embed import kernels, ladder, plot
 from scratch_embed.lesson import begin, compare, options, quiz, save_figure, verdict, worked
+from scratch_embed.lesson.timing import in_turns, readable
 from scratch_embed.rows import RowGrad
 from scratch_embed.sizes import human
-from scratch_embed.timing import in_turns, readable
 
 begin()
 

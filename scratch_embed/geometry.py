@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 
 MEASURES = ("cosine", "euclidean")
 

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed import kernels, loops
-from scratch_embed.jit import get_num_threads, run
+from scratch_embed import kernels
+from scratch_embed.kernels import table_loops
+from scratch_embed.kernels.jit import get_num_threads, run
 
-prange = range  # compiled: numba.prange, as in loops.py
+prange = range  # compiled: numba.prange, as in table_loops.py
 
 # ---- the limit -----------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ def one_hot_gather(table: np.ndarray, ids: np.ndarray) -> np.ndarray:
 def plain_gather(table: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """The compiled loop on one thread                   (V, D), (N,) -> (N, D)"""
     out = np.empty((len(ids), table.shape[1]), table.dtype)
-    run(loops.gather, 1, out, table, ids, 1)
+    run(table_loops.gather, 1, out, table, ids, 1)
     return out
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from scratch_embed import jit, step_loops
+from scratch_embed.kernels import jit, step_loops
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels import tables
+from scratch_embed.kernels.ids import check_ids
 
 
 class RowGrad:
@@ -77,9 +78,9 @@ class RowGrad:
     def grouped(self) -> tuple[np.ndarray, kernels.Groups]:
         """(values, groups): values[u] is the sum of the values of group u, maybe not taken yet.
 
-        A group that wants more precision than a running sum has (see `kernels.LONG`) is summed.
+        A group that wants more precision than a running sum has (see `tables.LONG`) is summed.
         """
-        if not self._summed and np.diff(self._groups.starts).max(initial=0) > kernels.LONG:
+        if not self._summed and np.diff(self._groups.starts).max(initial=0) > tables.LONG:
             self._sum()
         return np.ascontiguousarray(self._given), self._groups
 

@@ -15,9 +15,9 @@ from scratch_embed import (
     RowAdagrad,
     RowGrad,
     Tensor,
-    jit,
     kernels,
 )
+from scratch_embed.kernels import jit, tables
 from scratch_embed.optim import Optimizer
 
 HALVES = {"lr": 0.1, "betas": (0.5, 0.5)}  # with these m' and v' are (g1 + 2 g2) / 3 at step 2
@@ -167,7 +167,7 @@ def test_compiled_steps_equal_numpy_to_the_last_bit(name, dtype, threads, monkey
 
 
 def test_a_row_hit_very_often_is_summed_in_double_precision(monkeypatch):
-    monkeypatch.setattr(kernels, "LONG", 100)
+    monkeypatch.setattr(tables, "LONG", 100)
     embed = Embedding(3, 1, sparse=True, rng=0)
     embed.weight.data[:] = 0
     embed(np.full(200_000, 1)).backward(np.full((200_000, 1), 0.1, np.float32))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from wrong_backward import caught, leaf
 
 from scratch_embed import functional as F
 from scratch_embed.layers import PositionEmbedding, ScaledEmbedding
 from scratch_embed.ops.rotary import rotary_backward, rotary_forward
 from scratch_embed.positions import interpolate, sinusoidal
+from tests.wrong_backward import caught, leaf
 
 
 def test_the_formula_entry_by_entry():

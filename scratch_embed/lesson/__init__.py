@@ -4,12 +4,12 @@ from scratch_embed.lesson import begin, check, compare, erratum, options, progre
 from scratch_embed.lesson import quiz, reference, save_figure, say, show_trace, verdict, worked
 """
 
-from . import worked
-from .checks import check, compare, erratum, reference, verdict
-from .cli import begin
-from .questions import quiz
-from .tools import options, progress, save_figure, say
-from .tracer import show_trace
+from scratch_embed.lesson import worked
+from scratch_embed.lesson.claims.checks import check, compare, erratum, reference, verdict
+from scratch_embed.lesson.tools import options, progress, save_figure, say
+from scratch_embed.lesson.walk.cli import begin
+from scratch_embed.lesson.walk.questions import quiz
+from scratch_embed.lesson.walk.tracer import show_trace
 
 __all__ = [
     "begin", "check", "compare", "erratum", "options", "progress", "quiz", "reference",

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files import replacing
-from .claims import Claim, require, require_print
-from .printed import flatten
+from scratch_embed.files import replacing
+from scratch_embed.lesson.claims.ledger import Claim, require, require_print
+from scratch_embed.lesson.claims.printed import flatten
 
 if TYPE_CHECKING:
-    from ..trace import Trace
+    from scratch_embed.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import terminal
-from .record import current
+from scratch_embed.lesson.look import terminal
+from scratch_embed.lesson.record import current
 
 
 class _Options:
@@ -58,7 +58,7 @@ def save_figure(figure, name: str) -> Path:
     """
     if not re.fullmatch(r"[\w-]+\.(png|svg|pdf)", name):
         raise ValueError(f"name must be like 'table.png' (.png, .svg or .pdf), got {name!r}")
-    from .. import plot  # here, so that lessons without figures do not load matplotlib
+    from scratch_embed import plot  # here, so that lessons without figures do not load matplotlib
 
     record = current()
     folder = figures_folder(record.path)

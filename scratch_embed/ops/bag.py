@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward, padding_row
 from scratch_embed.rows import RowGrad
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.ops.softmax import log_softmax_forward
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.ids import to_int64
+from scratch_embed.kernels.ids import to_int64
 from scratch_embed.rows import RowGrad
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 
 
 class OneHotProductSaved(NamedTuple):
@@ -54,7 +54,7 @@ def onehot_product_backward(
     dout: np.ndarray, saved: OneHotProductSaved
 ) -> tuple[np.ndarray, np.ndarray]:
     """donehot = dout @ weight.T,   dweight = onehot.T @ dout
-                                                               (..., D) -> (..., V), (V, D)
+    (..., D) -> (..., V), (V, D)
     """
     num_rows, dim = saved.weight.shape
     donehot = dout @ saved.weight.T

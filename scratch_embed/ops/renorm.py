@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 
 
 def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: float = 2.0) -> None:

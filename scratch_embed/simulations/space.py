@@ -93,8 +93,8 @@ def energy(table: np.ndarray, groups, attract: float = 1.0, repel: float = 0.5) 
 def forces(table: np.ndarray, groups, attract: float = 1.0, repel: float = 0.5) -> np.ndarray:
     """-d energy / dE.                                                    (V, D), (V,) -> (V, D)
 
-        force_i =   attract / k_own   sum over its group of (E_j - E_i)
-                  - repel / k_other   sum over the others of (E_j - E_i) / (|E_i - E_j|^2 + SOFT)
+    force_i =   attract / k_own   sum over its group of (E_j - E_i)
+              - repel / k_other   sum over the others of (E_j - E_i) / (|E_i - E_j|^2 + SOFT)
     """
     own, other, squares = _pairs(table, groups)
     weights = attract / _partners(own) * own - repel / _partners(other) * other / (squares + SOFT)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed.files import replacing
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text.bpe_fast import fast_merges
 from scratch_embed.text.pairs import (
     Step,

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from scratch_embed import jit
-from scratch_embed.text import bpe_loops
+from scratch_embed.kernels import bpe_loops, jit
 
 PER_PAIR = ("left", "right", "count", "first", "newest")
 PER_NODE = ("node_place", "node_older")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text.docstrings import python_text
 
 __all__ = [

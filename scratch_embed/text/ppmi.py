@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 
 LIMIT = 2**31  # bytes of a dense (V, V) matrix of float64: V = 16,384
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from scratch_embed import kernels
 from scratch_embed.arguments import check_count
-from scratch_embed.ids import check_ids
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")

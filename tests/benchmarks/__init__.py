@@ -44,10 +44,10 @@ The interface
     `limits.time_with_copy(row, ways, nbytes, moved)` adds such a copy. May be called again on the
     same row with other names.
 `row.ratio(peer, ours="ours")`
-    time of the peer over ours within each turn, as a `scratch_embed.timing.Spread`: above 1 we are
-    faster. None when the peer was not timed; a bar on None says "not measured".
+    time of the peer over ours within each turn, as a `scratch_embed.lesson.timing.Spread`: above 1
+    we are faster. None when the peer was not timed; a bar on None says "not measured".
 `row.share()`             of the copy bandwidth, as a Spread.
-`row.times["ours"]`       `scratch_embed.timing.Times`: `.median`, `.spread`, and a / b as a Spread.
+`row.times["ours"]`       a `scratch_embed.lesson.timing.Times`: `.median`, `.spread`, and a / b.
 `row.note(name, value)`   any other number or sentence: words a second, peak bytes, ulps.
 `row.bar(what, value, at_least=..., at_most=...)`
     a verdict. value: a Spread or a number that this run measured, or None.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.timing import LEAST_ROUNDS, Spread, Times, in_turns
+from scratch_embed.lesson.timing import LEAST_ROUNDS, Spread, Times, in_turns
 
 SECONDS = 0.8  # spent on the rounds of one row
 QUICK_SECONDS = 0.1

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from scratch_embed.files import replacing
+from scratch_embed.lesson.timing import Spread, readable
 from scratch_embed.sizes import human
-from scratch_embed.timing import Spread, readable
 
 from .machine import last_cache
 from .registry import BENCHMARKS, Row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import kernels, ladder
+from scratch_embed.kernels import tables
 
 from .limits import time_with_copy
 from .registry import Bench, Row, benchmark
@@ -46,7 +47,7 @@ def check(row: Row, ids: np.ndarray, values: np.ndarray, shape) -> None:
     kernels.scatter_add(fast, ids, values)
     ladder.plain_add(slow, ids, values)
     rows, counts = np.unique(ids, return_counts=True)
-    often = rows[counts > kernels.LONG]
+    often = rows[counts > tables.LONG]
     for v in often:
         slow[v] = values[ids == v].sum(axis=0, dtype=np.float64)
     row.check("scatter_add against the plain loop", fast, slow, *((1e-6, 0) if len(often) else ()))
@@ -113,7 +114,7 @@ def compare_threads(bench: Bench, shape, pattern: str) -> None:
     table, gathered, sums = results[1]
     slow = np.zeros_like(table)
     ladder.plain_add(slow, ids, values)
-    seldom = counts <= kernels.LONG  # the others are summed in double precision, on purpose
+    seldom = counts <= tables.LONG  # the others are summed in double precision, on purpose
     row.check("scatter_add and the serial loop", table[seldom], slow[seldom])
     row.check("groups and scatter_add", sums, table[counts > 0])
     row.check("gather and table[ids]", gathered, table[ids])

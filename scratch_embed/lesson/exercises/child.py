@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 
-from .judge import Quit, TooMuch, judge
+from scratch_embed.lesson.exercises.judge import Quit, TooMuch, judge
 
 MOST_PRINTED, KEPT = 1_000_000, 2_000  # characters
 

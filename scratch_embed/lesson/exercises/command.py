@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ..cli import Parser, UsageError
-from ..render import markdown
-from ..terminal import paint
-from .desk import FOLDER, NOT_BEGUN, SOLVED, Desk
-from .exercise import Exercise, find
-from .report import indented, listing, shown_path, verdict
-from .run import Job, check
+from scratch_embed.lesson.exercises.desk import FOLDER, NOT_BEGUN, SOLVED, Desk
+from scratch_embed.lesson.exercises.exercise import Exercise, find
+from scratch_embed.lesson.exercises.report import indented, listing, shown_path, verdict
+from scratch_embed.lesson.exercises.run import Job, check
+from scratch_embed.lesson.look.render import markdown
+from scratch_embed.lesson.look.terminal import paint
+from scratch_embed.lesson.walk.usage import Parser, UsageError
 
 EXAMPLES = """\
 python -m lessons exercise                          list them, with your state

@@ -10,8 +10,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from ...files import replacing
-from .exercise import Exercise
+from scratch_embed.files import replacing
+from scratch_embed.lesson.exercises.exercise import Exercise
 
 FOLDER, NOTE = "exercises", ".progress.json"
 NOT_BEGUN, UNCHECKED, NOT_YET, SOLVED = "not begun", "not checked yet", "not yet right", "solved"

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .compare import Wrong, difference, fit
-from .exercise import Exercise, definition_line, load
-from .trial import Trial
+from scratch_embed.lesson.exercises.compare import Wrong, difference, fit
+from scratch_embed.lesson.exercises.exercise import Exercise, definition_line, load
+from scratch_embed.lesson.exercises.trial import Trial
 
 
 class Quit(BaseException):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .exercise import Exercise, definition_line
+from scratch_embed.lesson.exercises.exercise import Exercise, definition_line
 
 BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "

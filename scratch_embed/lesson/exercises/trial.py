@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from ...gradcheck import gradcheck
-from ...tensor import Tensor, differentiable
-from .compare import Wrong, difference, fit, shown
-from .exercise import Exercise
+from scratch_embed.gradcheck import gradcheck
+from scratch_embed.lesson.exercises.compare import Wrong, difference, fit, shown
+from scratch_embed.lesson.exercises.exercise import Exercise
+from scratch_embed.tensor import Tensor, differentiable
 
 ROWS_SHOWN = 8  # of a gradcheck table
 

@@ -9,9 +9,17 @@ numbers given, never from the rounded text; what is shown has six significant di
 their first and last terms.
 """
 
-from .bpe import merge_pair, pieces
-from .tables import cross_entropy, lookup, matmul, onehot_product, scatter_add, softmax, unfold
-from .vectors import (
+from scratch_embed.lesson.worked.bpe import merge_pair, pieces
+from scratch_embed.lesson.worked.tables import (
+    cross_entropy,
+    lookup,
+    matmul,
+    onehot_product,
+    scatter_add,
+    softmax,
+    unfold,
+)
+from scratch_embed.lesson.worked.vectors import (
     cosine,
     difference,
     distance,

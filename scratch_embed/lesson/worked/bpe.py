@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...simulations.tokenizer import FEW, MANY
-from ...text.pairs import Step, merge, pair_counts
-from ..printed import number
-from ..terminal import paint, width, wrap
-from .layout import write
+from scratch_embed.lesson.claims.printed import number
+from scratch_embed.lesson.look.terminal import paint, width, wrap
+from scratch_embed.lesson.worked.layout import write
+from scratch_embed.simulations.tokenizer import FEW, MANY
+from scratch_embed.text.pairs import Step, merge, pair_counts
 
 SPACE = "\u00b7"  # a middle dot shows where a space stands
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..printed import number
-from ..terminal import visible, width, wrap
+from scratch_embed.lesson.claims.printed import number
+from scratch_embed.lesson.look.terminal import visible, width, wrap
 
 MOST = 8  # terms of a sum, or lines of a table, shown in full
 

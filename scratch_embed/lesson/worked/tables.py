@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..printed import number
-from .layout import MOST, chain, elide, factor, plus, vector, vectors, write
+from scratch_embed.lesson.claims.printed import number
+from scratch_embed.lesson.worked.layout import (
+    MOST,
+    chain,
+    elide,
+    factor,
+    plus,
+    vector,
+    vectors,
+    write,
+)
 
 
 def _matrix(name: str, value) -> np.ndarray:

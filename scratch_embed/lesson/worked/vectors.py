@@ -6,8 +6,17 @@ import math
 
 import numpy as np
 
-from ..printed import number
-from .layout import MOST, chain, elide, factor, plus, vector, vectors, write
+from scratch_embed.lesson.claims.printed import number
+from scratch_embed.lesson.worked.layout import (
+    MOST,
+    chain,
+    elide,
+    factor,
+    plus,
+    vector,
+    vectors,
+    write,
+)
 
 
 def product(label: str, *numbers):

@@ -1,0 +1,22 @@
+"""All hot code in one room: gather rows, scatter-add rows, group ids by row, sum the groups.
+
+    tables.py            the public kernels: they look at their arguments, then run a loop
+    ids.py               what an id is, and the error for what is none
+    *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
+    jit.py               how a loop is compiled when first needed, and run on several threads
+
+Nothing outside this folder knows of Numba.
+"""
+
+from .jit import get_num_threads, set_num_threads
+from .tables import Groups, gather, group_rows, scatter_add, sum_groups
+
+__all__ = [
+    "Groups",
+    "gather",
+    "get_num_threads",
+    "group_rows",
+    "scatter_add",
+    "set_num_threads",
+    "sum_groups",
+]

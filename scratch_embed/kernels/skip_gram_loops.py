@@ -1,0 +1,79 @@
+"""The loop of `word2vec_fast`, in plain Python: Numba compiles it as it stands.
+
+It trusts its arguments; `word2vec_fast` looks at them first. `prange` and `prefetch` are explained
+in `table_loops.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+prange = range
+
+
+def prefetch(array, row):
+    """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
+
+
+def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, rate, parts):
+    """Learn from the places first .. first + len(targets) - 1 of the text, one after the other.
+
+    The word at place i stands in targets[i - first, 0], its K negatives after it. Each neighbour,
+    up to widths[i - first] away, is told apart from them: an `sgns` step of size `rate`, with the
+    neighbour as c, the word as o and the negatives as u. The place is one small batch (Ji et al.
+    2016): all its neighbours share the negatives, and the K + 1 rows of outputs move once, by the
+    sum of their steps, when all neighbours have been met. That is less to write, and less that two
+    threads take from each other. A negative that is the word itself is passed over, as in
+    word2vec.c.
+
+    sigmoid[a] is s(x) for the scores x in the a-th part of -reach .. reach; a table is much faster
+    than the exponential, and word2vec.c has one as well.
+
+    Part p takes its share of the places. With more than one, threads write to the same rows without
+    waiting for each other (Niu et al. 2011, "Hogwild!"), and now and then a step is lost.
+    """
+    half, step = len(sigmoid) / 2, len(sigmoid) / (2 * reach)
+    size, odd = targets.shape[1], targets.shape[1] % 2
+    for part in prange(parts):
+        errors = np.empty(size, vectors.dtype)
+        moves = np.empty((size, vectors.shape[1]), vectors.dtype)
+        last = (part + 1) * len(targets) // parts
+        for n in range(part * len(targets) // parts, last):
+            i = first + n
+            moves[:] = 0
+            for j in range(max(i - widths[n], 0), min(i + widths[n] + 1, len(text))):
+                if j == i:
+                    continue
+                c = text[j]
+                for k in range(size):
+                    u, score = targets[n, k], vectors.dtype.type(0)
+                    for d in range(vectors.shape[1]):
+                        score += vectors[c, d] * outputs[u, d]
+                    errors[k] = score
+                for k in range(size):
+                    a = int(min(max(errors[k] * step + half, 0), len(sigmoid) - 1))
+                    errors[k] = rate * ((k == 0) - sigmoid[a])
+                    errors[k] *= k == 0 or targets[n, k] != targets[n, 0]
+                for k in range(size):
+                    e = errors[k]
+                    for d in range(vectors.shape[1]):
+                        moves[k, d] += e * vectors[c, d]
+                for k in range(odd):
+                    e, u = errors[k], targets[n, k]
+                    for d in range(vectors.shape[1]):
+                        vectors[c, d] += e * outputs[u, d]
+                for k in range(odd, size, 2):  # two rows for each time that vectors[c] is written
+                    e, u = errors[k], targets[n, k]
+                    f, v = errors[k + 1], targets[n, k + 1]
+                    for d in range(vectors.shape[1]):
+                        vectors[c, d] += e * outputs[u, d] + f * outputs[v, d]
+            for k in range(size):
+                u = targets[n, k]
+                for d in range(vectors.shape[1]):
+                    outputs[u, d] += moves[k, d]
+                prefetch(outputs, targets[min(n + 1, last - 1), k])
+
+
+# Let the compiler take a sum in another order, sixteen products at a time, and multiply and add in
+# one instruction. That changes the last bits, and it doubles the speed.
+skip_gram.fastmath = {"reassoc", "contract", "nsz"}

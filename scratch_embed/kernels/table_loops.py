@@ -1,0 +1,175 @@
+"""The hot loops, in plain Python: Numba compiles them as they stand.
+
+They trust their arguments: `tables.py` looks at shapes, dtypes and ids, and then calls them.
+
+A large loop is cut into parts, and each part owns its own rows of the result: no two threads ever
+write to the same place, and every row is summed in the order of n. That is why the bits do not
+depend on how many threads there are. Inner loops over d are written out, because a row slice
+(`out[n] = table[row]`) is two to four times slower in compiled code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+prange = range  # compiled: numba.prange, whose turns may run on several threads
+
+# Rows lie anywhere in memory, and waiting for one takes longer than adding it. So a loop asks early
+# for the row that it needs 16 turns later, the distance that FBGEMM uses as well.
+AHEAD = 16
+
+
+def prefetch(array, row):
+    """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
+
+
+def are_rows(ids, num_rows):
+    """Whether every id is in 0 .. num_rows - 1."""
+    wrong = 0
+    for n in range(len(ids)):
+        wrong += (ids[n] < 0) | (ids[n] >= num_rows)
+    return wrong == 0
+
+
+def gather(out, table, ids, parts):
+    """out[n] = table[ids[n]]. Part p owns its share of the rows of out.
+
+    The one loop that looks at the ids itself: for a small batch another call would take longer
+    than the copy. Returns False, and copies nothing, when an id names no row.
+    """
+    wrong = 0
+    for n in range(len(ids)):
+        wrong += (ids[n] < 0) | (ids[n] >= table.shape[0])
+    if wrong:
+        return False
+    for part in prange(parts):
+        last = (part + 1) * len(ids) // parts
+        for n in range(part * len(ids) // parts, last):
+            prefetch(table, ids[min(n + AHEAD, last - 1)])
+            row = ids[n]
+            for d in range(table.shape[1]):
+                out[n, d] = table[row, d]
+    return True
+
+
+def scatter_add(table, ids, values):
+    """table[ids[n]] += values[n], on one thread. An id of V, one past the last row, is skipped."""
+    for n in range(len(ids)):
+        prefetch(table, ids[min(n + AHEAD, len(ids) - 1)])
+        row = ids[n]
+        if row < table.shape[0]:
+            for d in range(table.shape[1]):
+                table[row, d] += values[n, d]
+
+
+def scatter_add_parts(table, ids, values, edges):
+    """The same on several. Part p owns the rows edges[p] .. edges[p + 1] - 1 of table."""
+    for part in prange(len(edges) - 1):
+        low, high = edges[part], edges[part + 1]
+        mine = np.empty(8192, np.int64)
+        for first in range(0, len(ids), len(mine)):
+            # Which of the next 8192 ids are mine? Counted rather than asked with an `if`: on
+            # random ids a processor guesses such a branch wrong every other time.
+            count = 0
+            for n in range(first, min(first + len(mine), len(ids))):
+                mine[count] = n
+                count += (low <= ids[n]) & (ids[n] < high)
+            for i in range(count):
+                later = mine[min(i + AHEAD, count - 1)]
+                prefetch(table, ids[later])
+                prefetch(values, later)
+                n = mine[i]
+                row = ids[n]
+                for d in range(table.shape[1]):
+                    table[row, d] += values[n, d]
+
+
+def sum_groups(out, values, order, starts, longest, edges):
+    """out[u] = the sum of values[n] over group u, unless the group is longer than `longest`.
+
+    Part p owns the groups edges[p] .. edges[p + 1] - 1.
+    """
+    for part in prange(len(edges) - 1):
+        for u in range(edges[part], edges[part + 1]):
+            if starts[u + 1] - starts[u] <= longest:
+                for d in range(out.shape[1]):
+                    out[u, d] = 0
+                for i in range(starts[u], starts[u + 1]):
+                    prefetch(values, order[min(i + AHEAD, len(order) - 1)])
+                    n = order[i]
+                    for d in range(out.shape[1]):
+                        out[u, d] += values[n, d]
+
+
+def sum_runs(sums, values, order, firsts, lasts, parts):
+    """sums[r] = the sum of values[order[firsts[r]:lasts[r]]], in the precision of sums."""
+    for part in prange(parts):
+        for run in range(part * len(sums) // parts, (part + 1) * len(sums) // parts):
+            for i in range(firsts[run], lasts[run]):
+                n = order[i]
+                for d in range(sums.shape[1]):
+                    sums[run, d] += values[n, d]
+
+
+def crowded(ids, longest):
+    """The positions of all ids whose last 12 bits are those of more than `longest` ids."""
+    counts = np.zeros(4096, np.int64)
+    for n in range(len(ids)):
+        counts[ids[n] & 4095] += 1
+    total = 0
+    for low in range(4096):
+        total += counts[low] if counts[low] > longest else 0
+    positions = np.empty(total, np.int64)
+    if total:
+        i = 0
+        for n in range(len(ids)):
+            if counts[ids[n] & 4095] > longest:
+                positions[i] = n
+                i += 1
+    return positions
+
+
+def sort(ids, digits, width, shift):
+    """Radix sort, one digit of `width` bits after the other from the lowest; every pass is stable.
+
+    An id and its position n travel in one integer: the id above, the position in `shift` bits.
+    """
+    pairs = np.empty(len(ids), np.int64)
+    moved = np.empty(len(ids), np.int64)
+    for n in range(len(ids)):
+        pairs[n] = (ids[n] << shift) | n
+    mask = (1 << width) - 1
+    for digit in range(digits):
+        low = shift + digit * width
+        place = np.zeros(mask + 2, np.int64)  # where the next id with this digit goes
+        for n in range(len(pairs)):
+            place[((pairs[n] >> low) & mask) + 1] += 1
+        if len(pairs) and place[((pairs[0] >> low) & mask) + 1] == len(pairs):
+            continue  # all have the same digit here
+        for value in range(mask):
+            place[value + 1] += place[value]
+        for n in range(len(pairs)):
+            value = (pairs[n] >> low) & mask
+            moved[place[value]] = pairs[n]
+            place[value] += 1
+        pairs, moved = moved, pairs
+    return pairs
+
+
+def group(pairs, shift):
+    """Rows, order and starts of sorted pairs of id and position."""
+    count = 0
+    for n in range(len(pairs)):
+        count += n == 0 or pairs[n] >> shift != pairs[n - 1] >> shift
+    rows, starts = np.empty(count, np.int64), np.empty(count + 1, np.int64)
+    order = np.empty(len(pairs), np.int64)
+    u = 0
+    for n in range(len(pairs)):
+        row = pairs[n] >> shift
+        order[n] = pairs[n] - (row << shift)
+        if n == 0 or row != rows[u - 1]:
+            rows[u] = row
+            starts[u] = n
+            u += 1
+    starts[count] = len(pairs)
+    return rows, order, starts

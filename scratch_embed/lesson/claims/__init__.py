@@ -1,0 +1,1 @@
+"""What printed sources claim, and the calls by which a run answers them."""

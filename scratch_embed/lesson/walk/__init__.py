@@ -1,0 +1,1 @@
+"""How a person walks: a lesson's cells, run, stepped through, traced; the command line."""

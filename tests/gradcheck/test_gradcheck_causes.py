@@ -1,0 +1,326 @@
+"""gradcheck catches every planted bug and calls it by its name, and does not cry wolf."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import catalogue, gradcheck
+from scratch_embed.gradcheck.causes import HYPOTHESES
+from tests.gradcheck import planted
+
+IDS = planted.IDS
+
+
+def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
+    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+# ---- a learner's own lookup, whose saved tuple has no field called ids -----------------------
+
+
+def learners_lookup(backward):
+    def forward(weight, ids):
+        return weight[ids], (weight.shape, ids)
+
+    return differentiable(forward, backward, name="mine")
+
+
+def overwriting(dout, saved):
+    dweight = np.zeros(saved[0])
+    dweight[saved[1]] += dout
+    return dweight
+
+
+def reversing(dout, saved):
+    dweight = np.zeros(saved[0])
+    np.add.at(dweight, saved[1][::-1], dout)
+    return dweight
+
+
+def nothing(dout, saved):
+    return np.zeros(saved[0])
+
+
+@pytest.mark.parametrize(
+    ("backward", "cause"), [(overwriting, "overwritten"), (reversing, "reversed scatter")]
+)
+def test_a_lookup_of_ones_own_is_recognised_and_its_bug_named(backward, cause):
+    mine = learners_lookup(backward)
+    report = gradcheck(lambda E: mine(E, np.array([1, 2, 1, 4])), leaf(6, 3))
+    assert report.cause == cause
+    assert {row.index[0]: row.uses for row in report.rows} == {0: 0, 1: 2, 2: 1, 3: 0, 4: 1, 5: 0}
+
+
+def test_a_lookup_of_ones_own_is_sampled_by_use_in_a_big_table():
+    mine = learners_lookup(nothing)
+    assert not gradcheck(lambda E: mine(E, np.array([17, 4_000, 17])), leaf(5_000, 4)).passed
+
+
+def counting_from_one(dout, saved):
+    dweight = np.ones(saved[0])
+    np.add.at(dweight, saved[1], dout)
+    return dweight
+
+
+def test_a_gradient_that_does_not_start_from_zeros_is_named():
+    mine = learners_lookup(counting_from_one)
+    (cause,) = gradcheck(lambda E: mine(E, np.array([1, 2, 1, 4])), leaf(6, 3)).causes
+    assert cause.name == "stale gradient"
+    assert "to 1 everywhere" in cause.sentence
+
+
+# ---- a learner's own tied table: one operation that reads rows and scores against all of them ----
+
+
+def lookup_part(dout, E, ids, h):
+    dE = np.zeros_like(E)
+    np.add.at(dE, ids, dout @ E)
+    return dE
+
+
+def score_part(dout, E, ids, h):
+    return dout.T @ h
+
+
+def both_parts_overwritten(dout, E, ids, h):
+    dE = dout.T @ h
+    dE[ids] += dout @ E
+    return dE
+
+
+@pytest.mark.parametrize(
+    ("backward", "cause", "words"),
+    [
+        (lookup_part, "missing path", "only the rows that its ids name"),
+        (score_part, "missing path", "every row is right but those"),
+        (both_parts_overwritten, "overwritten", "more than once"),
+    ],
+)
+def test_a_tied_table_in_one_operation_misses_a_path_by_name(backward, cause, words):
+    def forward(E, ids):
+        return E[ids] @ E.T, (E, ids, E[ids])
+
+    mine = differentiable(forward, lambda dout, saved: backward(dout, *saved), name="mine")
+    ids = np.array([4, 1, 4, 0])
+    for fn in (lambda E: mine(E, ids), lambda E: F.cross_entropy(mine(E, ids), ids[::-1])):
+        (found,) = gradcheck(fn, leaf(6, 3)).causes
+        assert (found.name, found.op) == (cause, "mine")
+        assert words in found.sentence
+
+
+def test_a_forgotten_target_is_seen_through_a_forgotten_mean():
+    def forward(z, targets):
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        return -np.log(p[np.arange(len(z)), targets]).mean(), p
+
+    mine = differentiable(forward, lambda dout, p: dout * p, name="mine")
+    assert gradcheck(lambda z: mine(z, np.array([2, 0, 1])), leaf(3, 4)).cause == (
+        "no shift by the target"
+    )
+
+
+# ---- an operation that writes into what another computed -----------------------------------------
+
+
+def relu_in_place(x):
+    x[x < 0] = 0
+    return x.copy(), x > 0
+
+
+def add_one_in_place(x):
+    x += 1
+    return x.copy(), np.ones_like(x)
+
+
+@pytest.mark.parametrize("forward", [relu_in_place, add_one_in_place])
+def test_writing_into_what_another_operation_computed_is_named(forward):
+    mine = differentiable(forward, lambda dout, slope: dout * slope, name="mine")
+
+    def used_twice(x):
+        h = F.tanh(x)
+        return mine(h) + h
+
+    report = gradcheck(used_twice, leaf(4, 3))
+    assert [(cause.name, cause.op) for cause in report.causes] == [("in-place input", "mine")]
+
+
+def test_writing_into_the_ids_is_named():
+    def forward(E, ids):
+        out, saved = E[ids], (E.shape, ids.copy())
+        ids.sort()
+        return out, saved
+
+    def backward(dout, saved):
+        dE = np.zeros(saved[0])
+        np.add.at(dE, saved[1], dout)
+        return dE
+
+    mine, ids = differentiable(forward, backward, name="mine"), np.array([3, 1, 3])
+    report = gradcheck(lambda E: mine(E, ids), leaf(6, 3))
+    assert report.cause == "in-place input"
+
+
+# ---- planted bugs, each by its name --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda mutant: mutant.name)
+def test_planted_bugs_are_caught_and_named(mutant):
+    for seed in range(3):
+        fn, tensors = mutant.build(np.random.default_rng(seed))
+        report = gradcheck(fn, *tensors, seed=seed)
+        assert not report.passed
+        assert report.cause == mutant.cause, f"{report}"
+
+
+@pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_direction_catches_and_names_them_too(mutant):
+    fn, tensors = mutant.build(np.random.default_rng(5))
+    assert gradcheck(fn, *tensors, mode="directional").cause == mutant.cause
+
+
+POSITIVE = Tensor(np.arange(1.0, 13).reshape(4, 3) / 4, requires_grad=True, name="x")
+SLIPS = {  # of operations that `planted` leaves out, and there is one for each of the others
+    "log": ("dout passed on", lambda g, s: g),
+    "sqrt": ("constant factor", lambda g, s: g / s[0]),
+    "neg": ("wrong sign", lambda g, s: g),
+    "log_sigmoid": ("local derivative", lambda g, s: g * 0.5 * (1 + np.tanh(0.5 * s[0]))),
+    "tied_cross_entropy": (
+        "no shift by the target",
+        lambda g, s: (F.tied_cross_entropy.backward(g, s)[0], _weight_without_target(g, s)),
+    ),
+}
+
+
+def _weight_without_target(dout, saved):
+    logits = saved.h @ saved.weight.T
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return dout * (saved.scale[:, None] * p).T @ saved.h
+
+
+@pytest.mark.parametrize("op", SLIPS)
+def test_slips_in_the_other_operations_are_caught_and_named(op):
+    cause, backward = SLIPS[op]
+    wrong = planted.broken(op, backward)
+    if op == "tied_cross_entropy":
+        h, E = leaf(4, 3, name="h"), leaf(6, 3, seed=1, name="E")
+        report = gradcheck(lambda h, E: wrong(h, E, planted.TARGETS), h, E)
+    else:
+        report = gradcheck(wrong, POSITIVE)
+    assert [(found.name, found.op) for found in report.causes] == [(cause, op)]
+
+
+def test_every_operation_has_a_bug_that_is_caught():
+    blamed = set(SLIPS)
+    for mutant in planted.MUTANTS:
+        fn, tensors = mutant.build(np.random.default_rng(0))
+        blamed |= {cause.op for cause in gradcheck(fn, *tensors).causes}
+    assert set(F.__all__) <= blamed
+
+
+def test_every_hypothesis_has_a_bug_that_it_names():
+    assert {h.name for h in HYPOTHESES} <= {mutant.cause for mutant in planted.MUTANTS}
+
+
+def test_the_operation_at_fault_is_named_and_no_other():
+    wrong_tanh = planted.broken("tanh", lambda g, s: -g * (1 - s[0] * s[0]))
+
+    def model(E):
+        return F.cross_entropy(F.project(wrong_tanh(F.lookup(E, IDS)), E), IDS[:, ::-1])
+
+    (cause,) = gradcheck(model, leaf(6, 3, name="E")).causes
+    assert (cause.name, cause.op) == ("wrong sign", "tanh")
+
+
+def test_two_faults_are_both_named():
+    minus = planted.broken("exp", lambda g, s: -g * s[0])
+    double = planted.broken("tanh", lambda g, s: 2 * g * (1 - s[0] * s[0]))
+    causes = gradcheck(lambda x: double(minus(x)), leaf(4, 3)).causes
+    assert {(c.name, c.op) for c in causes} == {("wrong sign", "exp"), ("constant factor", "tanh")}
+
+
+def test_a_tape_that_sets_instead_of_adding_is_named(monkeypatch):
+    """The last contribution replaces the first: the bug of a home-made engine."""
+
+    def accumulate_last(self, grad=None):
+        from scratch_embed.gradcheck.walk import walk
+
+        for part in walk(self, grad).parts:
+            part.tensor.grad = part.grad
+
+    monkeypatch.setattr(Tensor, "backward", accumulate_last)
+    report = gradcheck(lambda x: x * 2 + x * x, leaf(4, 3))
+    assert report.cause == "missing path"
+    assert "set instead of added" in report.causes[0].sentence
+
+
+def test_a_right_gradient_has_no_cause():
+    report = gradcheck(lambda E: F.lookup(E, IDS), leaf(6, 3))
+    assert report.passed
+    assert report.causes == []
+    assert report.cause is None
+
+
+def test_data_from_the_same_seed_do_not_hide_a_transpose():
+    """With dout equal to x, x.T @ dout is symmetric and its transpose would pass."""
+    twisted = planted.broken("matmul", lambda g, s: (g @ s.b.T, g.T @ s.a))
+    for seed in range(5):
+        x = np.random.default_rng(seed).standard_normal((4, 3))
+        fixed = Tensor(x)
+        assert not gradcheck(lambda w, x=fixed: twisted(x, w), leaf(3, 3), seed=seed).passed
+
+
+# ---- no false alarm ------------------------------------------------------------------------------
+
+
+def random_model(rng: np.random.Generator):
+    """A small model of random shape on random ids, many of them repeated."""
+    V, D, B, T = rng.integers(2, 9), rng.integers(1, 6), rng.integers(1, 4), rng.integers(1, 6)
+    ids, targets = rng.integers(0, V, (2, B, T)) if rng.random() < 0.7 else np.zeros((2, B, T), int)
+    E = Tensor(rng.standard_normal((V, D)) * 10.0 ** rng.uniform(-2, 1), requires_grad=True)
+    W = Tensor(rng.standard_normal((D, D)), requires_grad=True)
+    P = Tensor(rng.standard_normal((T, D)), requires_grad=True)
+    gamma = Tensor(rng.standard_normal(D), requires_grad=True)
+    models = [
+        (lambda E: F.cross_entropy(F.project(F.tanh(F.lookup(E, ids)), E), targets), [E]),
+        (lambda E, P: F.sigmoid(F.lookup(E, ids) + P), [E, P]),
+        (lambda E, W: F.relu(F.lookup(E, ids) @ W), [E, W]),
+        (lambda E, P, g: F.layer_norm(F.lookup(E, ids) * P, g, g, eps=0.1), [E, P, gamma]),
+        (lambda E: F.embedding_bag(E, ids, mode="mean"), [E]),
+        (lambda E: F.embedding_bag(E, ids, mode="max"), [E]),
+        (lambda E, W: F.attention(*[F.lookup(E, ids) @ W] * 3, causal=True), [E, W]),
+        (lambda E: F.lookup(E, ids, sparse=True) ** 2, [E]),
+        (lambda E: F.lookup(E, ids, padding_idx=0, scale_grad_by_freq=True), [E]),
+        (lambda E: F.log_softmax(F.lookup(E, ids)).mean(axis=0), [E]),
+        (lambda E, W: F.softmax(F.tanh(E @ W))[ids], [E, W]),
+    ]
+    return models[rng.integers(len(models))]
+
+
+def test_two_thousand_right_gradients_raise_no_alarm():
+    told = 0
+    for seed in range(15):
+        for case in catalogue.cases(seed):
+            gradcheck(case.fn, *case.tensors, mode="directional", seed=seed).raise_if_wrong()
+            told += 1
+    rng = np.random.default_rng(0)
+    for seed in range(1300):
+        fn, tensors = random_model(rng)
+        mode = "elementwise" if seed % 10 == 0 else "directional"
+        report = gradcheck(fn, *tensors, mode=mode, seed=seed)
+        assert all(row.passed for row in report.rows) and not report.problems, report
+        told += report.passed  # a saturated softmax may drown in rounding, and is then not told
+    assert told > 2200
+
+
+def test_a_direction_costs_few_evaluations():
+    calls = []
+
+    def fn(E):
+        calls.append(1)
+        return F.lookup(E, np.arange(1000) % 700)
+
+    assert gradcheck(fn, leaf(1000, 8), mode="directional").passed
+    assert len(calls) == 15  # forward twice, eleven to measure the noise, two for the derivative

@@ -1,0 +1,52 @@
+"""python -m scratch_embed.gradcheck: the whole table, one operation, and the exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import __main__, catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_command_lists_every_operation():
+    command = [sys.executable, "-m", "scratch_embed.gradcheck"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    lines = done.stdout.splitlines()
+    cases = [case.name for case in catalogue.cases()]
+    assert [line.split()[0] for line in lines[2:-1]] == cases
+    assert lines[-1] == f"{len(cases)} of {len(cases)} agree with finite differences"
+
+
+def test_command_shows_one_operation_entry_by_entry(capsys):
+    assert __main__.main(["--op", "lookup", "--seed", "4"]) == 0
+    assert "ok (unused: exactly 0)" in capsys.readouterr().out
+
+
+def test_command_fails_on_a_wrong_gradient(capsys, monkeypatch):
+    def cases(seed):
+        flipped = differentiable(F.exp.forward, lambda dout, saved: -dout * saved[0])
+        wrong = catalogue.Case("flipped", flipped, [Tensor([1.0, 2.0], requires_grad=True)])
+        return [*catalogue.cases(seed)[:2], wrong]
+
+    monkeypatch.setattr(__main__, "cases", cases)
+    assert __main__.main([]) == 1
+    out = capsys.readouterr().out
+    assert "2 of 3 agree" in out
+    assert "WRONG" in out
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"), [(["--op", "lokup"], "lookup"), (["--seed", "-1"], "negative")]
+)
+def test_command_explains_wrong_arguments(argument, words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        __main__.main(argument)
+    assert stop.value.code == 2
+    assert words in capsys.readouterr().err

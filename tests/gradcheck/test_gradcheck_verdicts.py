@@ -1,0 +1,259 @@
+"""gradcheck's verdicts, its three numerators, the curve of their errors, and its report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Embedding, Tensor, differentiable, kernels
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import catalogue, exact, gradcheck, reentrant, step_study
+from scratch_embed.gradcheck.numeric import METHODS
+from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG
+from tests.gradcheck import planted
+
+IDS = planted.IDS
+
+
+def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
+    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+def of(*numbers: float) -> Tensor:
+    return Tensor(list(numbers), requires_grad=True, name="x")
+
+
+# ---- verdicts ------------------------------------------------------------------------------------
+
+
+def test_documented_surrogates_pass_with_the_derivative_beside_them():
+    E = leaf(6, 3, name="E")
+    report = gradcheck(lambda E: F.lookup(E, IDS, padding_idx=4), E, method="all")
+    assert report.passed
+    by_row = {row.index[0]: row for row in report.rows}
+    assert by_row[4].verdict == f"{SURROGATE} (padding_idx)"
+    assert by_row[4].analytic == 0.0 != by_row[4].true
+    assert by_row[1].verdict == OK
+    assert by_row[5].verdict == UNUSED
+
+    report = gradcheck(lambda E: F.lookup(E, IDS, scale_grad_by_freq=True), E)
+    by_row = {row.index[0]: row for row in report.rows}
+    assert report.passed
+    assert by_row[4].verdict == f"{SURROGATE} (scale_grad_by_freq)"
+    assert by_row[4].true == pytest.approx(3 * by_row[4].analytic)  # row 4 is used three times
+    assert by_row[0].verdict == OK  # once: nothing to divide
+    assert "derivative" in report.table().splitlines()[0]
+
+
+def test_padding_of_a_tied_table_is_not_zero():
+    """padding_idx is frozen against lookups only: the head still sends gradient into its row."""
+
+    def tied(E):
+        return F.project(F.tanh(F.lookup(E, IDS, padding_idx=4)), E)
+
+    report = gradcheck(tied, leaf(6, 3), method="all")
+    assert report.passed
+    row = next(row for row in report.rows if row.index[0] == 4)
+    assert row.verdict == f"{SURROGATE} (padding_idx)"
+    assert row.analytic != 0
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0])
+def test_active_max_norm_follows_its_formula(norm_type):
+    layer = Embedding(6, 3, max_norm=0.8, norm_type=norm_type, dtype=np.float64, rng=3)
+    before = layer.weight.data.tobytes()
+    report = gradcheck(lambda _: F.tanh(layer(IDS)), layer.weight, method="all")
+    assert report.passed, report
+    surrogates = [row for row in report.rows if row.verdict == f"{SURROGATE} (max_norm)"]
+    assert surrogates
+    assert any(abs(row.true - row.analytic) > 1e-3 for row in surrogates)
+    assert layer.weight.data.tobytes() == before
+
+
+def test_a_wrong_gradient_behind_max_norm_is_still_wrong():
+    layer = Embedding(6, 3, max_norm=0.8, dtype=np.float64, rng=3)
+    minus = planted.broken("tanh", lambda g, s: -g * (1 - s[0] * s[0]))
+    report = gradcheck(lambda _: minus(layer(IDS)), layer.weight)
+    assert (report.passed, report.cause) == (False, "wrong sign")
+
+
+@pytest.mark.parametrize("x", [3e-6, -3e-6, 0.0])
+@pytest.mark.parametrize("method", ["central", "richardson", "all"])
+def test_kinks_are_told_from_mistakes(x, method):
+    report = gradcheck(F.relu, of(1.0, x, -1.0), method=method)
+    assert report.passed
+    verdicts = {row.index: row.verdict for row in report.rows}
+    assert verdicts == {(0,): OK, (1,): KINK, (2,): OK}
+    assert "kink" in str(report)
+    wrong = planted.broken("relu", lambda g, s: 1.5 * np.where(s[0], g, -g))
+    verdicts = {row.index: row.verdict for row in gradcheck(wrong, of(1.0, x, -1.0)).rows}
+    assert set(verdicts.values()) == {WRONG}
+
+
+def test_what_noise_hides_is_not_called_right():
+    def drowned(x):
+        return F.tanh(x) * 1e-6 + 1e6
+
+    report = gradcheck(drowned, of(0.3, -0.2))
+    assert {row.verdict for row in report.rows} == {NOISE}
+    assert not report.passed  # nothing could be told
+    assert "method='richardson'" in str(report)
+    assert gradcheck(drowned, of(0.3, -0.2), method="complex").passed
+
+
+@pytest.mark.parametrize("slope", [1e-3, -5e-3])  # right, and wrong in sign and size
+@pytest.mark.parametrize("method", [*METHODS, "all"])
+def test_a_gradient_below_the_rounding_of_a_huge_loss_is_not_called_right(slope, method):
+    scaled = differentiable(lambda a: (1e-3 * a, ()), lambda g, s: slope * g, "scaled")
+    report = gradcheck(lambda x: scaled(x) + 1e13, of(0.3, -0.2), method=method)
+    assert {row.verdict for row in report.rows} == {NOISE}
+    assert not report.passed
+
+
+def test_what_rounding_leaves_of_an_exact_zero_is_no_alarm():
+    """Softmax over one column is 1 whatever its score, so its gradient is 0 up to rounding."""
+    x = leaf(4, 1)
+    assert gradcheck(lambda x: F.softmax(x) * F.tanh(x * 0.0 + 0.5), x).passed
+
+
+def test_rounding_inside_is_measured_and_no_false_alarm():
+    """The output is small, but computed as the difference of large numbers."""
+    report = gradcheck(lambda x: (x * x + 1e7) - 1e7, of(0.7, 1.3))
+    assert report.passed
+    assert report.worst.noise > 1e-6
+
+
+# ---- numerators ----------------------------------------------------------------------------------
+
+
+def test_all_numerators_agree_and_the_report_closes_on_it():
+    report = gradcheck(lambda E: F.tanh(F.lookup(E, IDS)), leaf(6, 3), method="all")
+    assert set(report.gaps) == set(METHODS)
+    gaps = report.gaps
+    assert gaps["complex"] < 1e-15 < gaps["richardson"] < gaps["central"] < 1e-9
+    last = str(report).splitlines()[-1]
+    assert last.startswith("central, complex and richardson agree with each other to")
+    two = gradcheck(F.tanh, of(1.0), method=("complex", "central"))
+    assert two.methods == ["central", "complex"]
+
+
+def test_the_error_estimate_of_richardson_is_honest():
+    from scratch_embed.gradcheck.numeric import Line, Loss, richardson
+
+    for x in np.linspace(-2, 2, 21):
+        tensor = of(x)
+        found = richardson(Line(Loss(F.tanh, (tensor,), np.ones(1)), tensor, (0,)), 1e-16)
+        assert abs(found.value - (1 - np.tanh(x) ** 2)) <= found.error + 8 * found.noise
+        assert found.error < 1e-9
+
+
+def test_operations_that_are_not_analytic_are_not_blamed():
+    absolute = differentiable(lambda a: (np.abs(a), (np.sign(a),)), lambda g, s: g * s[0], "abs")
+    report = gradcheck(absolute, of(0.5, -2.0), method="all")
+    assert report.passed
+    assert "stands alone" in str(report)
+    assert gradcheck(absolute, of(0.5, -2.0), method="complex").passed  # a real step arbitrates
+
+    floats = differentiable(lambda a: (np.floor(a) + a, ()), lambda g, s: g, "floors")
+    report = gradcheck(floats, of(0.5, -2.2), method="all")
+    assert report.passed
+    assert "no complex step" in str(report)
+    with pytest.raises(TypeError, match="richardson"):
+        gradcheck(floats, of(0.5), method="complex")
+
+
+# ---- doing it again ------------------------------------------------------------------------------
+
+
+def test_right_operations_are_reentrant():
+    for case in catalogue.cases(1):
+        assert reentrant(case.fn, *case.tensors) == [], case.name
+
+
+def test_threads_do_not_change_the_bits_of_a_large_table():
+    ids = np.random.default_rng(0).zipf(1.3, 6000) % 3000
+    table = leaf(3000, 64, name="table")
+    assert reentrant(lambda table: F.lookup(table, ids), table) == []
+
+
+def test_an_answer_that_depends_on_the_threads_is_told():
+    race = planted.broken("exp", lambda g, s: g * s[0] / kernels.get_num_threads())
+    before = kernels.get_num_threads()
+    (problem,) = reentrant(race, leaf(3))
+    assert "between one thread and many" in problem
+    assert kernels.get_num_threads() == before
+
+
+def test_random_functions_are_told_to_start_their_generator_afresh():
+    rng = np.random.default_rng(0)
+    report = gradcheck(lambda x: F.dropout(x, 0.5, rng), leaf(4, 5))
+    assert not report.passed
+    assert "start its Generator afresh" in str(report)
+
+
+# ---- the curve -----------------------------------------------------------------------------------
+
+
+def test_the_two_arms_of_a_curved_function():
+    study = step_study(F.tanh, of(0.3, -1.2, 0.8))
+    assert study.has_truncation("central") and study.has_rounding("central")
+    assert study.best("forward")[0] <= 1e-7 < study.best("central")[0] <= 1e-4
+    assert study.best("central")[0] < study.best("richardson")[0]
+    assert not study.has_rounding("complex")
+    step = dict(zip(np.round(np.log10(study.steps)).astype(int), study.errors["central"]))
+    assert step[-2] / step[-3] == pytest.approx(100, rel=0.05)  # h^2
+    assert step[-12] / step[-8] > 1e3  # 1/h
+
+
+def test_linear_and_quadratic_functions_have_one_arm():
+    E = leaf(6, 3)
+    for fn in (lambda E: F.lookup(E, IDS), lambda E: F.project(F.lookup(E, IDS), E)):
+        study = step_study(fn, E)
+        assert not study.has_truncation("central")
+        assert study.has_rounding("central")
+        assert exact(fn, E) is True
+    assert exact(F.tanh, E) is None
+    assert exact(lambda E: F.relu(E), E) is None
+    assert exact(lambda E: E * E * E, E) is None
+    lost = planted.broken("lookup", lambda g, s: F.lookup.backward(g, s) * 2)
+    assert exact(lambda E: lost(E, IDS), E) is False
+
+
+def test_the_study_is_drawn(tmp_path):
+    study = step_study(F.tanh, of(0.3, -1.2), name="tanh")
+    path = study.save(tmp_path / "tanh.png")
+    assert path.stat().st_size > 10_000
+    axes = study.figure().axes[0]
+    words = {text.get_text() for text in axes.texts}
+    assert {"rounding arm: error ~ 1/h", "truncation arm: error ~ h² (central)"} <= words
+    assert axes.get_xlabel() == "step h"
+    assert "1e-05" in str(study) and "*" in str(study)
+
+
+# ---- the report ----------------------------------------------------------------------------------
+
+
+def test_markdown_and_html_hold_the_table_and_the_cause():
+    fn, tensors = planted.MUTANTS[0].build(np.random.default_rng(0))
+    tensors[0].name = "<E>"
+    report = gradcheck(fn, *tensors, name="a & b")
+    markdown, page = report.to_markdown(), report._repr_html_()
+    head = next(line for line in markdown.splitlines() if line.startswith("| parameter"))
+    assert head.count("|") == 10
+    assert "likely: repeated ids are overwritten" in markdown
+    assert "exactly those used more than once" in markdown
+    assert "<td>&lt;E&gt;</td>" in page and "a &amp; b" in page
+    assert page.count("font-weight:bold") == sum(not row.passed for row in report.rows)
+
+
+def test_small_numbers_keep_their_digits():
+    text = str(gradcheck(lambda x: F.exp(x) * 1e-7, of(0.1, 0.2)))
+    assert "e-07" in text.splitlines()[2] or "e-08" in text.splitlines()[2]
+
+
+def test_the_padding_row_of_a_large_table_is_always_looked_at():
+    ids = np.array([7, 30_000, 7])
+    fn = planted.broken("lookup", lambda g, s: F.lookup.backward(g, s._replace(padding_idx=None)))
+    report = gradcheck(lambda E: fn(E, ids, padding_idx=7), leaf(50_000, 2), max_entries=40)
+    assert {row.index[0] for row in report.rows if not row.passed} == {7}
+    assert report.worst.verdict == WRONG

@@ -1,0 +1,433 @@
+"""The hot operations against plain loops and the one-hot product, bit for bit where promised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed.kernels import (
+    Groups,
+    gather,
+    get_num_threads,
+    group_rows,
+    jit,
+    scatter_add,
+    set_num_threads,
+    sum_groups,
+    table_loops,
+    tables,
+)
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+SHAPES = [(1, 1), (5, 3), (7, 0), (4, 17)]
+PATTERNS = {
+    "unique": lambda V: np.random.default_rng(1).permutation(V),
+    "repeated": lambda V: np.random.default_rng(2).integers(0, V, 3 * V),
+    "all equal": lambda V: np.full(9, V - 1),
+    "empty": lambda V: np.zeros(0, np.int64),
+    "reversed": lambda V: np.arange(V)[::-1],
+    "2-D": lambda V: np.random.default_rng(3).integers(0, V, (3, 4)),
+    "0-d": lambda V: np.array(V - 1),
+}
+
+
+def normal(shape, dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    numbers = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        numbers = numbers + 1j * rng.standard_normal(shape)
+    return numbers.astype(dtype)
+
+
+def gathered_by_hand(table, ids):
+    out = np.empty((*ids.shape, table.shape[1]), table.dtype)
+    for n in np.ndindex(ids.shape):
+        for d in range(table.shape[1]):
+            out[(*n, d)] = table[ids[n], d]
+    return out
+
+
+def added_by_hand(table, ids, values):
+    out = table.copy()
+    for n in np.ndindex(ids.shape):
+        for d in range(table.shape[1]):
+            out[ids[n], d] += values[(*n, d)]
+    return out
+
+
+def one_hot(ids, num_rows):
+    return (ids.reshape(-1, 1) == np.arange(num_rows)).astype(float)
+
+
+@pytest.fixture
+def threads():
+    """Sets the number of threads, and takes it back afterwards."""
+    before = get_num_threads()
+    yield set_num_threads
+    set_num_threads(before)
+
+
+# ----------------------------------------------------------------- the calculation
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("V, D", SHAPES)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_gather(pattern, V, D, dtype):
+    table, ids = normal((V, D), dtype), PATTERNS[pattern](V)
+    rows = gather(table, ids)
+    assert rows.dtype == table.dtype
+    assert np.array_equal(rows, gathered_by_hand(table, ids))
+    product = one_hot(ids, V) @ table
+    assert np.allclose(rows.reshape(product.shape), product, rtol=1e-6)
+
+
+def scatter_add_is_right(scatter, pattern, V, D, dtype) -> bool:
+    table, ids = normal((V, D), dtype), PATTERNS[pattern](V)
+    values = normal((*ids.shape, D), dtype, seed=5)
+    result = table.copy()
+    scatter(result, ids, values)
+    product = table + one_hot(ids, V).T @ values.reshape(ids.size, D)
+    return np.array_equal(result, added_by_hand(table, ids, values)) and np.allclose(
+        result, product, rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("V, D", SHAPES)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_scatter_add(pattern, V, D, dtype):
+    assert scatter_add_is_right(scatter_add, pattern, V, D, dtype)
+
+
+def fancy_plus_equals(table, ids, values):
+    """The bug that this whole package is about: NumPy keeps the last of several repeats."""
+    table[ids] += values
+
+
+def row_plus_equals_to_the_wrong_place(table, ids, values):
+    np.add.at(table, ids.reshape(-1)[::-1].reshape(ids.shape), values)
+
+
+@pytest.mark.parametrize("pattern", ["repeated", "all equal", "2-D"])
+def test_a_scatter_that_loses_repeats_is_caught(pattern):
+    assert not scatter_add_is_right(fancy_plus_equals, pattern, 5, 3, "float64")
+    assert scatter_add_is_right(fancy_plus_equals, "unique", 5, 3, "float64")
+
+
+@pytest.mark.parametrize("pattern", ["unique", "repeated", "reversed", "2-D"])
+def test_a_scatter_that_mixes_up_the_ids_is_caught(pattern):
+    assert not scatter_add_is_right(row_plus_equals_to_the_wrong_place, pattern, 5, 3, "float64")
+
+
+@pytest.mark.parametrize("V", [1, 2, 3, 2047, 2048, 2049, 50_257, 1_000_000, 2**33, 2**45])
+@pytest.mark.parametrize("N", [0, 1, 2, 1000])
+def test_group_rows(V, N):
+    rng = np.random.default_rng(V % 1000 + N)
+    for ids in (rng.integers(0, V, N), rng.integers(0, min(V, 7), N), np.full(N, V - 1)):
+        rows, order, starts = group_rows(ids, V)
+        assert {rows.dtype, order.dtype, starts.dtype} == {np.dtype(np.int64)}
+        assert np.array_equal(rows, np.unique(ids))
+        assert np.array_equal(order, np.argsort(ids, kind="stable"))
+        assert np.array_equal(np.repeat(rows, np.diff(starts)), ids[order])
+        assert len(starts) == len(rows) + 1 and starts[0] == 0 and starts[-1] == N
+
+
+def test_group_rows_counts_positions_through_a_flat_batch():
+    groups = group_rows([[3, 1], [1, 3]], num_rows=4)
+    assert [part.tolist() for part in groups] == [[1, 3], [1, 2, 0, 3], [0, 2, 4]]
+
+
+def test_group_rows_says_when_its_integers_are_too_short():
+    with pytest.raises(ValueError, match=r"num_rows = .* too large to group 1000 ids.*2\*\*53"):
+        group_rows(np.zeros(1000, np.int64), 2**60)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_sum_groups_has_the_bits_of_scatter_add(pattern, dtype):
+    ids = PATTERNS[pattern](5)
+    values = normal((*ids.shape, 3), dtype)
+    dense = np.zeros((5, 3), dtype)
+    scatter_add(dense, ids, values)
+    groups = group_rows(ids, 5)
+    sums = sum_groups(values, groups)
+    assert sums.dtype == values.dtype and sums.shape == (len(groups.rows), 3)
+    assert np.array_equal(sums, dense[groups.rows])
+    assert not np.delete(dense, groups.rows, axis=0).any()
+
+
+# ----------------------------------------------------------------- threads
+
+V, D, N = 300, 8, 6000
+
+
+def large_ids(pattern):
+    rng = np.random.default_rng(7)
+    if pattern == "all equal":
+        return np.full(N, 123)
+    if pattern == "Zipf":  # row 0 is hit more than LONG times
+        frequency = 1 / np.arange(1, V + 1) ** 1.8
+        return rng.choice(V, N, p=frequency / frequency.sum())
+    return rng.integers(0, V, N)
+
+
+def all_results(dtype, ids):
+    table, values = normal((V, D), dtype), normal((N, D), dtype, seed=1)
+    added = table.copy()
+    scatter_add(added, ids, values)
+    zeros = np.zeros_like(table)
+    scatter_add(zeros, ids, values)
+    groups = group_rows(ids, V)
+    sums = sum_groups(values, groups)
+    assert np.array_equal(sums, zeros[groups.rows])
+    return gather(table, ids), added, sums
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("pattern", ["uniform", "Zipf", "all equal"])
+def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monkeypatch):
+    monkeypatch.setattr(jit, "PART", N * D // 5)  # small, so that this is cut into four parts
+    monkeypatch.setattr(tables, "LONG", 1000)
+    monkeypatch.setattr(tables, "RUN", 100)
+    ids = large_ids(pattern)
+    assert (np.bincount(ids).max() > tables.LONG) == (pattern != "uniform")
+    threads(1)
+    serial = all_results(dtype, ids)
+    for n in (2, 4):
+        threads(n)
+        assert jit.num_parts(N * D) == n
+        for threaded, expected in zip(all_results(dtype, ids), serial):
+            assert threaded.tobytes() == expected.tobytes()
+    if not jit.is_interpreted():
+        threaded = {(table_loops.gather, True), (table_loops.scatter_add_parts, True)}
+        assert threaded <= set(jit._compiled)
+
+    table, values = normal((V, D), dtype), normal((N, D), dtype, seed=1)
+    assert np.array_equal(serial[0], table[ids])
+    if dtype == "float64" or pattern == "uniform":  # no row of single precision is hit too often
+        np.add.at(table, ids, values)
+        assert np.array_equal(serial[1], table)
+
+
+def test_the_number_of_threads_can_be_set_and_read(threads):
+    threads(3)
+    assert get_num_threads() == 3
+    for bad in (0, -1, True):
+        with pytest.raises(ValueError, match="from 1 up"):
+            threads(bad)
+    with pytest.raises(TypeError):
+        threads(1.5)
+
+
+# ----------------------------------------------------------------- accuracy
+
+
+def error_in_ulps(result, exact):
+    return abs(float(result) - exact) / float(np.spacing(np.float32(exact)))
+
+
+def test_a_row_hit_millions_of_times_is_right_to_the_last_place():
+    count = 2**22
+    ids, values = np.zeros(count, np.int64), np.full((count, 1), 0.1, np.float32)
+    exact = 1.0 + count * float(np.float32(0.1))
+    table = np.ones((2, 1), np.float32)
+    scatter_add(table, ids, values)
+    assert error_in_ulps(table[0, 0], exact) <= 1
+    assert table[1, 0] == 1
+    assert error_in_ulps(sum_groups(values, group_rows(ids, 2))[0, 0], exact - 1) <= 1
+    running = np.cumsum(values[:, 0], dtype=np.float32)[-1]  # what a plain loop gives
+    assert error_in_ulps(running, exact) > 100_000
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("hits", [200, 201, 1000])
+def test_a_frequent_row_among_rare_ones(hits, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    rare = rng.integers(5000, 9000, 900)
+    neighbour = np.full(200, 17 + 4096)  # ends on the same 12 bits as the frequent row
+    ids = rng.permutation(np.concatenate((rare, neighbour, np.full(hits, 17))))
+    values, start = normal((len(ids), 3), dtype) + np.float32(1), normal((9000, 3), dtype)
+    wide = tables.WIDER[np.dtype(dtype)]
+    once = start[17].astype(wide) + values[ids == 17].sum(axis=0, dtype=wide)
+
+    table = start.copy()
+    monkeypatch.setattr(tables, "LONG", 10**9)
+    scatter_add(table, ids, values)
+    assert np.array_equal(table, added_by_hand(start, ids, values))
+    one_by_one, table = table, start.copy()
+    monkeypatch.setattr(tables, "LONG", 200)
+    monkeypatch.setattr(tables, "RUN", 64)
+    scatter_add(table, ids, values)
+    assert np.array_equal(np.delete(table, 17, axis=0), np.delete(one_by_one, 17, axis=0))
+    if hits > 200:  # summed in double precision and rounded once
+        assert np.array_equal(table[17], once.astype(dtype))
+        assert not np.array_equal(table[17], one_by_one[17])
+    else:
+        assert np.array_equal(table[17], one_by_one[17])
+
+
+# ----------------------------------------------------------------- tables of every kind
+
+
+@pytest.mark.parametrize(
+    "view", [lambda a: a.T, lambda a: a[:, ::2], lambda a: a[::-1], lambda a: a[1:, 1:]]
+)
+def test_a_table_that_is_not_contiguous(view):
+    ids, whole = np.array([2, 0, 2]), normal((6, 6))
+    table = view(whole)
+    expected = table.copy()
+    assert np.array_equal(gather(table, ids), expected[ids])
+    values = normal((3, table.shape[1]), seed=1)
+    scatter_add(table, ids, values)
+    assert np.array_equal(table, added_by_hand(expected, ids, values))
+    assert np.shares_memory(table, whole) and np.array_equal(view(whole), table)
+
+
+def test_a_read_only_table_can_be_read():
+    table = normal((4, 2))
+    table.flags.writeable = False
+    assert np.array_equal(gather(table, [3, 3]), table[[3, 3]])
+    with pytest.raises(ValueError, match=r"table is read-only.*table\.copy\(\)"):
+        scatter_add(table, [0], np.ones((1, 2)))
+
+
+def test_a_memory_mapped_table(tmp_path):
+    np.save(tmp_path / "table.npy", normal((4, 2)))
+    table = np.load(tmp_path / "table.npy", mmap_mode="r+")
+    rows = gather(table, [1, 1])
+    assert type(rows) is np.ndarray and np.array_equal(rows, np.asarray(table)[[1, 1]])
+    expected = np.array(table)
+    scatter_add(table, [1, 1], np.ones((2, 2)))
+    table.flush()
+    expected[1] += 2
+    assert np.array_equal(np.load(tmp_path / "table.npy"), expected)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2, 2), ()])
+def test_a_table_must_be_2d(shape):
+    with pytest.raises(ValueError, match=r"table must be 2-D.*\(V, D\)"):
+        gather(np.ones(shape), [0])
+    with pytest.raises(ValueError, match=r"table must be 2-D"):
+        scatter_add(np.ones(shape), [0], np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float16", "bool", ">f4", "object", "longdouble"])
+def test_a_table_must_hold_floats(dtype):
+    if np.dtype(dtype) == np.float64:
+        pytest.skip("long double is double here")
+    with pytest.raises(TypeError, match=r"table has dtype .* must be float32, float64"):
+        gather(np.ones((2, 2)).astype(dtype), [0])
+
+
+def test_a_table_to_add_to_must_be_an_array():
+    with pytest.raises(TypeError, match="table must be a NumPy array .* got list"):
+        scatter_add([[1.0]], [0], [[1.0]])
+
+
+def test_bad_ids_never_reach_compiled_code():
+    table = normal((3, 2))
+    for operation in (
+        lambda ids: gather(table, ids),
+        lambda ids: scatter_add(table, ids, np.ones((2, 2))),
+        lambda ids: group_rows(ids, 3),
+    ):
+        with pytest.raises(IndexError, match=r"ids\[1\] = 3 .*0\.\.2"):
+            operation([0, 3])
+        with pytest.raises(IndexError, match=r"ids\[0\] = -1 "):
+            operation([-1, 0])
+        with pytest.raises(TypeError, match="fractional"):
+            operation([0.5, 0])
+
+
+def test_an_empty_table():
+    assert gather(np.ones((0, 3)), []).shape == (0, 3)
+    scatter_add(np.ones((0, 3)), [], np.ones((0, 3)))
+    assert sum_groups(np.ones((0, 3)), group_rows([], 0)).shape == (0, 3)
+    with pytest.raises(IndexError, match="no rows"):
+        gather(np.ones((0, 3)), [0])
+
+
+# ----------------------------------------------------------------- out
+
+
+def test_gather_into_out():
+    table, out = normal((4, 3), "float32"), np.empty((2, 2, 3), np.float32)
+    assert gather(table, [[1, 1], [3, 0]], out=out) is out
+    assert np.array_equal(out, table[[[1, 1], [3, 0]]])
+
+
+def test_out_must_fit():
+    table = np.ones((4, 3))
+    read_only = np.ones((2, 3))
+    read_only.flags.writeable = False
+    for out, message in [
+        (np.ones((3, 2)), r"out is float64 of shape \(3, 2\), but .* \(2, 3\)"),
+        (np.ones((2, 3), np.float32), "out is float32"),
+        (np.ones((3, 2)).T, "writable and C-contiguous"),
+        (read_only, "writable and C-contiguous"),
+        (table[:2], "shares memory with the table"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            gather(table, [0, 1], out=out)
+    with pytest.raises(TypeError, match="out must be a NumPy array, got list"):
+        gather(table, [0, 1], out=[[0.0] * 3] * 2)
+
+
+# ----------------------------------------------------------------- values
+
+
+def test_values_that_share_memory_with_the_table_are_read_first():
+    table = normal((4, 2))
+    expected = added_by_hand(table, np.array([1, 2, 3]), table[:3].copy())
+    scatter_add(table, [1, 2, 3], table[:3])
+    assert np.array_equal(table, expected)
+
+
+def test_values_are_cast_as_plus_equals_would():
+    for values in (np.ones((2, 3), int), np.ones((2, 3), np.float64), [[1.0] * 3] * 2):
+        table = np.zeros((2, 3), np.float32)
+        scatter_add(table, [1, 1], values)
+        assert table.tolist() == [[0] * 3, [2] * 3]
+    with pytest.raises(TypeError, match="complex128 cannot be added to a table of dtype float64"):
+        scatter_add(np.zeros((2, 3)), [1], np.ones((1, 3), complex))
+
+
+def test_values_of_any_layout():
+    for values in (np.broadcast_to(np.arange(3.0), (4, 3)), normal((3, 4)).T, normal((8, 3))[::2]):
+        table, ids = np.zeros((2, 3)), np.array([1, 0, 1, 1])
+        scatter_add(table, ids, values)
+        assert np.array_equal(table, added_by_hand(np.zeros((2, 3)), ids, values))
+        assert np.array_equal(table, sum_groups(values, group_rows(ids, 2)))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2), (3, 3), (2, 1, 3), ()])
+def test_values_must_have_a_row_for_each_id(shape):
+    table = np.zeros((4, 3))
+    with pytest.raises(ValueError, match=r"values has shape .*ids\.shape \+ \(D,\) = \(2, 3\)"):
+        scatter_add(table, [0, 1], np.ones(shape))
+    assert not table.any()
+
+
+# ----------------------------------------------------------------- sum_groups looks, too
+
+
+def test_groups_must_fit_the_values():
+    groups = group_rows([1, 0, 1], 2)
+    with pytest.raises(ValueError, match="made from 3 ids"):
+        sum_groups(np.ones((2, 3)), groups)
+    with pytest.raises(ValueError, match="single number"):
+        sum_groups(1.0, groups)
+    with pytest.raises(TypeError, match="values has dtype .*int64"):
+        sum_groups(np.ones((3, 2), np.int64), groups)
+
+
+def test_groups_made_by_hand_are_looked_at():
+    rows, order, starts = (np.array(part) for part in ([0, 1], [1, 0, 2], [0, 1, 3]))
+    values = np.ones((3, 2))
+    assert sum_groups(values, Groups(rows, order, starts)).tolist() == [[1, 1], [2, 2]]
+    with pytest.raises(IndexError, match=r"groups\.order\[2\] = 3"):
+        sum_groups(values, Groups(rows, order + [0, 0, 1], starts))
+    for bad in ([0, 1], [0, 1, 4], [0, 4, 3], [1, 1, 3], [0, 1, 2, 3]):
+        with pytest.raises(ValueError, match=r"groups\.starts must rise from 0 to 3 in 2 steps"):
+            sum_groups(values, Groups(rows, order, np.array(bad)))

@@ -1,0 +1,139 @@
+"""The exercises: solutions pass their own check, wrong answers are refused and told by name."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scratch_embed.lesson.exercises.compare import Wrong
+from scratch_embed.lesson.exercises.exercise import find
+from scratch_embed.lesson.exercises.judge import run_script
+from scratch_embed.lesson.exercises.run import Job, check_all
+from scratch_embed.lesson.exercises.trial import Trial
+from tests.lesson.exercises.exercise_mutants import MUTANTS
+
+ROOT = Path(__file__).resolve().parents[3]
+EXERCISES = find(ROOT / "lessons" / "exercises")
+LEVELS = ["easy", "medium", "hard"]
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    """Every solution, every stub and every mutant, checked in one process; without the clock."""
+    folder = tmp_path_factory.mktemp("answers")
+    answers = {("solution", name): e.solution for name, e in EXERCISES.items()}
+    answers |= {("stub", name): e.stub("check it") for name, e in EXERCISES.items()}
+    for mutant in MUTANTS:
+        solution = EXERCISES[mutant.exercise].solution
+        answers[mutant.mistake, mutant.exercise] = solution.replace(mutant.old, mutant.new)
+    jobs = []
+    for n, ((_, name), text) in enumerate(answers.items()):
+        path = folder / f"answer_{n}.py"
+        path.write_text(text, encoding="utf-8")
+        jobs.append(Job(EXERCISES[name], path, timed=False, seconds=120))
+    return dict(zip(answers, check_all(jobs)))
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_solution_passes(verdicts, name):
+    verdict = verdicts["solution", name]
+    assert verdict["passed"], verdict
+    assert verdict["found"]["hand values"] and len(verdict["found"]) > 1
+    assert not verdict["printed"]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.exercise}: {m.mistake}")
+def test_a_wrong_answer_is_refused_and_told(verdicts, mutant):
+    assert EXERCISES[mutant.exercise].solution.count(mutant.old) == 1
+    verdict = verdicts[mutant.mistake, mutant.exercise]
+    assert not verdict["passed"]
+    assert mutant.says in f"{verdict['sentence']}\n{verdict['detail']}"
+    assert verdict["line"] is not None and "our mistake" not in verdict["sentence"]
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_stub_says_that_it_is_empty_and_where(verdicts, name):
+    verdict, stub = verdicts["stub", name], EXERCISES[name].stub("check it")
+    first = EXERCISES[name].functions[0].name
+    assert not verdict["passed"] and verdict["sentence"] == f"{first} is yours to write"
+    assert "NotImplementedError" in stub.splitlines()[verdict["line"] - 1]
+    assert "scratch_embed" not in stub and "check it --hint" in stub
+
+
+def test_each_exercise_refuses_three_wrong_answers_and_there_are_enough():
+    counts = Counter(mutant.exercise for mutant in MUTANTS)
+    assert len(EXERCISES) >= 15 and set(counts) == set(EXERCISES)
+    assert min(counts.values()) >= 3
+
+
+def test_they_go_from_easy_to_hard_and_are_numbered():
+    levels = [LEVELS.index(exercise.level) for exercise in EXERCISES.values()]
+    assert levels == sorted(levels) and set(levels) == {0, 1, 2}
+    assert [e.number for e in EXERCISES.values()] == list(range(1, len(EXERCISES) + 1))
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_every_contract_has_hints_and_an_example_that_is_true(name):
+    exercise = EXERCISES[name]
+    assert len(exercise.hints) >= 2 and exercise.title and "\n\n" in exercise.doc
+    for function in exercise.functions:
+        assert ">>> " in ast.get_docstring(function)
+    module = run_script(exercise.path)
+    for function in exercise.functions:
+        text = ast.get_docstring(function)
+        case = doctest.DocTestParser().get_doctest(text, vars(module), name, None, 0)
+        assert doctest.DocTestRunner().run(case).failed == 0
+
+
+def test_gradients_are_checked_where_there_is_a_backward(verdicts):
+    """With repeated ids; `Trial.ids` makes a repeat, and leaves a row out."""
+    for name, exercise in EXERCISES.items():
+        if any(f.name.endswith("backward") for f in exercise.functions):
+            assert "gradients" in verdicts["solution", name]["found"]
+    trial = Trial(EXERCISES["lookup_backward"], {}, {})
+    for rng in trial.rounds(20):
+        ids = trial.ids(rng, 6, 2, 3)
+        assert ids[0, 0] == ids[-1, -1] and len(set(ids.flat)) < 6
+
+
+@pytest.mark.parametrize("fast, passes", [(1.0, True), (3.0, False)])
+def test_speed_is_judged_against_the_readable_loop(fast, passes):
+    """On a clock of our own: the loop takes 20 ticks, and 10 times as fast is asked."""
+    now = [0.0]
+
+    def taking(ticks):
+        def work(n):
+            now[0] += ticks
+
+        return work
+
+    exercise = EXERCISES["bpe_merge"]
+    trial = Trial(exercise, {"f": taking(fast)}, {"f": taking(fast)}, clock=lambda: now[0])
+    if passes:
+        trial.faster("f", taking(20.0), times=10, n=1)
+        assert "20 times as fast" in trial.found["speed"]
+    else:
+        with pytest.raises(Wrong, match="right, but slow: 7 times"):
+            trial.faster("f", taking(20.0), times=10, n=1)
+
+
+def test_a_mutant_of_the_check_itself_would_be_seen():
+    """`same` compares what a function changes in place, and every number of a result."""
+
+    def right(table, x):
+        table += x
+
+    def silent(table, x):
+        pass
+
+    exercise = EXERCISES["fast_scatter_add"]  # its IN_PLACE is ("table",)
+    table = np.ones(3)
+    Trial(exercise, {"f": right}, {"f": right}).same("f", table=table, x=1.0)
+    with pytest.raises(Wrong, match=r"after f, table at \[0\] is 1 and should be 2"):
+        Trial(exercise, {"f": silent}, {"f": right}).same("f", table=table, x=1.0)
+    assert table.tolist() == [1, 1, 1]

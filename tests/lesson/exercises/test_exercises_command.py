@@ -1,0 +1,144 @@
+"""`python -m lessons exercise`: begin, check, hint, solution, list; and what it never does."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from test_exercises_process import RIGHT
+
+from scratch_embed.lesson.exercises.desk import NOTE, Desk
+from scratch_embed.lesson.exercises.exercise import find
+from scratch_embed.lesson.walk.cli import main
+from tests.lesson.test_lesson_runner import script
+
+LESSONS = Path(__file__).resolve().parents[3] / "lessons"
+EXERCISES = find(LESSONS / "exercises")
+NAME = "lookup_backward"
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, capsys):
+    """Give a command where a learner stands; answers exit code and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        code = main(LESSONS, ["exercise", *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+def test_a_learner_begins_fails_reads_hints_and_solves(ask, tmp_path):
+    file = tmp_path / "exercises" / f"{NAME}.py"
+    code, out = ask(NAME)
+    assert code == 0 and f"Written: exercises{os.sep}{NAME}.py" in out
+    assert "[[0.0, 0.0], [11.0, 22.0], [5.0, 5.0]]" in file.read_text(encoding="utf-8")
+
+    wrong = RIGHT.replace("np.add.at(dE, ids, dout)", "dE[ids] += dout")
+    file.write_text(wrong, encoding="utf-8")
+    assert "not checked yet" in ask()[1]
+    code, out = ask(NAME)
+    assert code == 1 and "not yet right" in out and "line 4: repeated ids are overwritten" in out
+    assert "exactly those used more than once" in out and "3 hints are left" in out
+    assert file.read_text(encoding="utf-8") == wrong
+
+    hints = [ask(NAME, "--hint")[1] for _ in range(4)]
+    assert [hint[:6] for hint in hints[:3]] == ["Hint 1", "Hint 2", "Hint 3"]
+    assert "Hint 2" not in hints[0] and "all 3 hints" in hints[3]
+    code, out = ask(NAME)
+    assert code == 1 and "--solution" in out
+
+    file.write_text(RIGHT, encoding="utf-8")
+    code, out = ask(NAME)
+    assert (
+        code == 0 and "solved" in out and "Next: python -m lessons exercise lookup_forward" in out
+    )
+    code, out = ask()
+    assert code == 0 and f"1 of {len(EXERCISES)} solved" in out and "not begun" in out
+
+
+def test_the_solution_comes_after_the_hints(ask):
+    out = ask(NAME, "--solution")[1]
+    assert out.index("Hint 1") < out.index("Hint 3") < out.index("np.add.at(dE, ids, dout)\n")
+    assert "Hint" not in ask(NAME, "--solution")[1]
+
+
+def test_all_checks_what_was_begun(ask, tmp_path):
+    folder = tmp_path / "my answers"
+    ask("1", "--folder", str(folder))
+    (folder / f"{NAME}.py").write_text(RIGHT, encoding="utf-8")
+    code, out = ask("--all", "--folder", str(folder))
+    assert code == 1 and "lookup_forward is yours to write" in out
+    assert f"1 of {len(EXERCISES)} solved" in out
+    assert f'--folder "{folder}"' in (folder / "lookup_forward.py").read_text(encoding="utf-8")
+
+
+def test_work_is_never_overwritten(ask, tmp_path):
+    folder = tmp_path / "exercises"
+    folder.mkdir()
+    for name in EXERCISES:
+        (folder / f"{name}.py").write_text("mine", encoding="utf-8")
+        (folder / f"{name}.txt").write_text("mine too", encoding="utf-8")
+    desk = Desk(folder)
+    assert not any(desk.begin(exercise) for exercise in EXERCISES.values())
+    ask(NAME, "--solution")
+    assert {path.read_text(encoding="utf-8") for path in folder.glob("*.py")} == {"mine"}
+    (folder / "one_hot.py").unlink()
+    (folder / "one_hot.py").mkdir()
+    code, out = ask("one_hot")
+    assert code == 2 and "is no file" in out
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["", "{", "[1]", '{"lookup_backward": 3}', '{"lookup_backward": {"hints": "x", "passed": 1}}'],
+)
+def test_a_spoilt_note_is_as_none(tmp_path, note):
+    (tmp_path / NOTE).write_text(note, encoding="utf-8")
+    exercise = EXERCISES[NAME]
+    desk = Desk(tmp_path)
+    assert desk.state(exercise) == "not begun" and desk.hints_shown(exercise) == 0
+    desk.begin(exercise)
+    assert desk.state(exercise) == "not yet right"
+    desk.remember(exercise, passed=True)
+    assert json.loads((tmp_path / NOTE).read_text(encoding="utf-8"))[NAME]["passed"] is True
+
+
+def test_solved_holds_for_the_file_that_was_checked(tmp_path):
+    exercise, desk = EXERCISES[NAME], Desk(tmp_path)
+    desk.path(exercise).write_text(RIGHT, encoding="utf-8")
+    assert desk.state(exercise) == "not checked yet"
+    desk.remember(exercise, passed=True)
+    assert Desk(tmp_path).state(exercise) == "solved"
+    desk.path(exercise).write_text(RIGHT + "\n", encoding="utf-8")
+    assert Desk(tmp_path).state(exercise) == "not checked yet"
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["lookup_backwrd"], "there is no exercise lookup_backwrd; did you mean lookup_backward?"),
+        (["99"], "there is no exercise 99; python -m lessons exercise lists them."),
+        (["--hint"], "--hint is for one exercise: name it."),
+        (["1", "--hint", "--solution"], "give one of the two"),
+        (["1", "--all"], "leave out 1, or --all"),
+        (["1", "--hnit"], "unrecognized arguments: --hnit"),
+        (["1", "--folder", str(LESSONS / "exercises")], "holds the exercises themselves"),
+        (["1", "--folder", str(LESSONS / "__init__.py")], "is a file"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(ask, arguments, words):
+    code, out = ask(*arguments)
+    assert code == 2 and words in out and out.count("\n") == 1
+
+
+def test_the_command_itself(tmp_path):
+    done = script("-m", "lessons", "exercise", "--folder", tmp_path / "none yet")
+    assert done.returncode == 0 and "0 of" in done.stdout, done.stderr
+    assert not (tmp_path / "none yet").exists()
+    assert "exercise" in script("-m", "lessons", "--help").stdout
+    assert "Did you mean exercise?" in script("-m", "lessons", "exercis").stderr

@@ -1,0 +1,139 @@
+"""Running a lesson: as the script it is, with everything put back afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scratch_embed.lesson.record import Options, running
+from scratch_embed.lesson.walk import cells
+from scratch_embed.lesson.walk.runner import run
+from tests.lesson.lesson_demo import write
+
+ROOT = Path(__file__).parents[2]
+
+
+def script(*arguments, stdin="", **environment):
+    """Run Python as a person would; output and errors as UTF-8 text."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], input=stdin, env=env, cwd=ROOT,
+        check=False, capture_output=True, encoding="utf-8", timeout=60,
+    )  # fmt: skip
+
+
+def outcome(tmp_path, extra):
+    return run(cells.load(write(tmp_path, extra=extra)))
+
+
+def test_a_lesson_runs_and_is_recorded(tmp_path, capsys):
+    record = outcome(tmp_path, "h / 2")
+    out = capsys.readouterr().out
+    assert record.passed and record.closed and record.seconds > 0
+    assert [answer.id for answer in record.answers] == ["logit", "parameters", "llama"]
+    assert "0. A demo lesson\n=====" in out and "state h meets" in out
+    assert "0.6*0.8 + 0.1*(-0.2) + 0.3*0.4" in out
+    assert "array([0.3 , 0.05, 0.15])" in out  # the bare last expression, as in a notebook
+    assert "A demo" in record.title
+
+
+def test_the_lesson_is_main_and_everything_is_put_back(tmp_path):
+    """Pickling, getsource and dataclasses look a script up as __main__, under its true name."""
+    before = sys.modules["__main__"], sys.argv, sys.path, list(sys.path), np.get_printoptions()
+    record = outcome(
+        tmp_path,
+        "import dataclasses, inspect, pickle, sys\n\n@dataclasses.dataclass\nclass Point:\n"
+        "    x: UnheardOf\n\nassert pickle.loads(pickle.dumps(Point(3))) == Point(3)\n"
+        "assert 'UnheardOf' in inspect.getsource(Point)\n"
+        "assert __name__ == '__main__' and sys.argv == [__file__] and __doc__ == 'A demo.'\n"
+        "assert sys.path[0] == __file__.rpartition('/')[0] or sys.platform == 'win32'\n"
+        "sys.path.append('elsewhere')\nnp.set_printoptions(precision=2)\nassert begin() is None",
+    )
+    assert record.passed, record.failures
+    assert (sys.modules["__main__"], sys.argv, sys.path) == before[:3]
+    assert list(sys.path) == before[3] and np.get_printoptions() == before[4]
+    assert not running()
+
+
+def test_a_crash_shows_the_lessons_own_lines(tmp_path, capsys):
+    record = outcome(tmp_path, "def boom(x):\n    return worked.dot('x', x, [1])\n\nboom([1, 2])")
+    assert not record.passed and len(record.failures) == 1
+    text = record.failures[0].text
+    lines = (tmp_path / "ch00_demo.py").read_text(encoding="utf-8").splitlines()
+    place = lines.index("boom([1, 2])") + 1
+    assert f'ch00_demo.py", line {place}, in <module>\n    boom([1, 2])' in text
+    assert "a has 2, b has 1" in text and "runner.py" not in text
+    assert "raised in" in text and "layout.py" in text
+    captured = capsys.readouterr()
+    assert "Traceback" in captured.err and "FAILED" in captured.out
+    assert [answer.id for answer in record.answers] == ["logit", "parameters"]  # it stopped there
+
+
+@pytest.mark.parametrize(
+    "extra, passed",
+    [
+        ("raise SystemExit(0)", True),
+        ("raise SystemExit(3)", False),
+        ("check('wrong', logit + 1, printed='0.58')", False),
+        ("compare('wrong', hand=h, ours=2 * h)", False),
+        ("check('typo', logit, printed='half')", False),
+    ],
+)
+def test_what_makes_a_run_fail(tmp_path, capsys, extra, passed):
+    assert outcome(tmp_path, extra).passed is passed
+
+
+def test_options_reach_the_lesson(tmp_path, capsys):
+    path = write(tmp_path, extra="print('given', options.text, options.quick)")
+    run(cells.load(path), Options(text=Path("some.txt"), quick=True))
+    assert "given some.txt True" in capsys.readouterr().out
+
+
+def test_a_plain_script_hands_itself_to_the_engine(tmp_path):
+    good, bad = write(tmp_path / "a"), write(tmp_path / "b", extra="1 / 0")
+    done = script(good)
+    assert done.returncode == 0 and done.stderr == ""
+    assert "0. A demo lesson" in done.stdout and done.stdout.count("extra ran") == 1
+    failed = script(bad)
+    assert failed.returncode == 1 and "ZeroDivisionError" in failed.stderr
+    assert "cli.py" not in failed.stderr
+    usage = script(good, "--quik")
+    assert usage.returncode == 2 and "did you mean --quick?" in usage.stderr
+    assert script(good, "--quiet", "--quick").returncode == 0
+
+
+def test_imported_a_lesson_runs_nothing_of_the_engine(tmp_path):
+    write(tmp_path)
+    done = script("-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ch00_demo")
+    assert done.returncode == 0 and done.stdout.count("extra ran") == 1
+    assert "0. A demo lesson" not in done.stdout
+
+
+def test_a_console_without_the_letters_prints_something_else(tmp_path):
+    path = write(tmp_path, extra="print('ℝ')")
+    done = script(path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "?" in done.stdout
+
+
+def test_importing_the_engine_loads_neither_numba_nor_matplotlib():
+    heavy = "{'numba', 'matplotlib', 'tqdm', 'code', 'readline'}"
+    done = script("-c", f"import scratch_embed.lesson, sys; print({heavy} & set(sys.modules))")
+    assert done.stdout.strip() == "set()", done.stdout + done.stderr
+
+
+def test_save_figure_draws_into_figures_and_refuses_odd_names(tmp_path, capsys):
+    extra = (
+        "from scratch_embed import plot\nfrom scratch_embed.lesson import save_figure\n"
+        "fig, ax = plot.figure()\nax.plot(h)\nsave_figure(fig, 'h.png')\n"
+        "try:\n    save_figure(fig, '../h.png')\nexcept ValueError as error:\n    print(error)"
+    )
+    record = run(cells.load(write(tmp_path / "lessons", extra=extra)))
+    assert record.passed, record.failures
+    assert [path for path, _ in record.figures] == [tmp_path / "figures" / "h.png"]
+    assert (tmp_path / "figures" / "h.png").read_bytes().startswith(b"\x89PNG")
+    assert "name must be like" in capsys.readouterr().out

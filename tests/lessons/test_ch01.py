@@ -1,0 +1,81 @@
+"""Chapter 1 on a text of one's own: what it makes of good ones, and how it refuses bad ones."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scratch_embed.lesson.record import Options
+from scratch_embed.lesson.walk import cells
+from scratch_embed.lesson.walk.cli import main
+from scratch_embed.lesson.walk.runner import run
+from scratch_embed.text import toy
+
+LESSONS = Path(__file__).parents[2] / "lessons"
+
+
+@pytest.fixture
+def lesson(tmp_path, monkeypatch):
+    """A copy of the chapter, so that its figures do not replace those of a full run."""
+    monkeypatch.setenv("SCRATCH_EMBED_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "lessons"
+    folder.mkdir()
+    shutil.copy(LESSONS / "claims.csv", folder)
+    return cells.load(shutil.copy(LESSONS / "ch01_token_table.py", folder))
+
+
+def small_text(num_tokens: int) -> str:
+    """Words such as "aag", the frequent ones by far more often, with some letters beyond ASCII."""
+    names = np.array(["".join("abcdefghjé"[int(c)] for c in f"{i:03d}") for i in range(400)])
+    return " ".join(names[toy.zipf_classes(num_tokens).tokens])
+
+
+def test_the_chapter_passes_on_a_small_text(lesson, tmp_path, capsys):
+    path = tmp_path / "small.txt"
+    path.write_text(small_text(3000), encoding="utf-8")
+    record = run(lesson, Options(text=path, quick=True))
+    out = capsys.readouterr().out
+    assert record.passed, record.failures or record.disagreements
+    assert "small.txt: 3,000 words" in out
+    assert {figure.name for figure, _ in record.figures} == {
+        "ch01_real_text.png",
+        "ch01_gradient_rows.png",
+    }
+    rows = {row.name: row for row in record.rows}
+    unread = next(row for name, row in rows.items() if "never read" in name)
+    assert unread.ours == 0 and "in 0 rows" not in unread.name
+    assert (rows["updates of three words"].ours > 0).all()
+
+
+def test_a_tiny_text_is_told_in_one_sentence(lesson, tmp_path, capsys):
+    path = tmp_path / "tiny.txt"
+    path.write_text("the cat sat on the mat", encoding="utf-8")
+    record = run(lesson, Options(text=path, quick=True))
+    (failure,) = record.failures
+    assert re.match(r"tiny\.txt has 6 words, 5 of them different; .* Give a longer", failure.text)
+    assert "\n" not in failure.text and "Traceback" not in capsys.readouterr().err
+    assert not record.passed
+
+
+@pytest.mark.parametrize(
+    "data, told",
+    [
+        (None, "there is no such file"),
+        (b"", "is empty"),
+        (b" \n\t\n", "is empty"),
+        (b"the caf\xe9\n", "is not UTF-8: byte 0xe9 at offset 7"),
+        ("the cat".encode("utf-16"), "is not UTF-8"),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_told_before_anything_runs(tmp_path, capsys, data, told):
+    path = tmp_path / "text.txt"
+    if data is not None:
+        path.write_bytes(data)
+    assert main(LESSONS, ["1", "--text", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert not out and told in err and "text.txt" in err
+    assert len(err.splitlines()) == 1

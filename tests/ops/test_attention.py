@@ -1,0 +1,118 @@
+"""Attention: weights by hand, masks, blindness to order, and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import functional as F
+from scratch_embed.layers import SelfAttention, TransformerBlock
+from scratch_embed.ops.attention import attention_backward, attention_forward
+from tests.wrong_backward import caught, leaf
+
+LN3 = np.log(3)
+
+
+def test_one_query_and_two_keys_by_hand():
+    q, k = np.array([[1.0]]), np.array([[0.0], [LN3]])  # scores 0 and ln 3: weights 1/4 and 3/4
+    out, saved = attention_forward(q, k, np.array([[8.0], [4.0]]))
+    np.testing.assert_allclose(saved.weights, [[0.25, 0.75]])
+    np.testing.assert_allclose(out, [[5.0]])
+    dq, dk, dv = attention_backward(np.array([[1.0]]), saved)
+    np.testing.assert_allclose(dv, [[0.25], [0.75]])
+    # dweights = [8, 4], their mean 5, so dscores = [0.25 * 3, 0.75 * -1]
+    np.testing.assert_allclose(dk, [[0.75], [-0.75]])
+    np.testing.assert_allclose(dq, [[-0.75 * LN3]])
+
+
+def test_scores_are_divided_by_the_root_of_d():
+    q = k = np.full((1, 4), 2.0)
+    _, saved = attention_forward(q, np.concatenate([k, 0 * k]), np.ones((2, 1)))
+    assert saved.weights[0, 0] / saved.weights[0, 1] == pytest.approx(np.exp(16 / 2))
+
+
+def test_causal_and_padding_masks():
+    x = np.random.default_rng(0).standard_normal((2, 3, 4))
+    _, saved = attention_forward(x, x, x, causal=True)
+    assert not np.triu(saved.weights, 1).any()
+    np.testing.assert_allclose(saved.weights.sum(axis=-1), 1)
+    real = np.array([[True, True, False], [False, False, False]])
+    out, saved = attention_forward(x, x, x, mask=real[:, None, :])
+    assert not saved.weights[0, :, 2].any()
+    np.testing.assert_allclose(saved.weights[0].sum(axis=-1), 1)
+    assert not out[1].any()  # nowhere to look: zeros, and not NaN
+    assert all(np.isfinite(g).all() for g in attention_backward(out, saved))
+    alone, _ = attention_forward(x[:1, :2], x[:1, :2], x[:1, :2])
+    np.testing.assert_allclose(out[0, :2], alone[0])  # as if the padding were not there
+
+
+def test_large_scores_and_float32():
+    x = np.array([[500.0, 0.0], [0.0, 500.0]], np.float32)
+    out, saved = attention_forward(x, x, x, causal=True)
+    grads = attention_backward(out, saved)
+    assert np.array_equal(saved.weights, np.eye(2)) and np.isfinite(grads).all()
+    assert {out.dtype, *(g.dtype for g in grads)} == {np.dtype(np.float32)}
+
+
+def no_scale(dout, saved):
+    dq, dk, dv = attention_backward(dout, saved)
+    return dq / saved.scale, dk, dv
+
+
+def no_sum(dout, saved):
+    dscores = saved.weights * (dout @ saved.v.T) * saved.scale
+    return dscores @ saved.k, dscores.T @ saved.q, saved.weights.T @ dout
+
+
+def turned(dout, saved):
+    dq, dk, _ = attention_backward(dout, saved)
+    return dq, dk, saved.weights @ dout
+
+
+@pytest.mark.parametrize("wrong", [no_scale, no_sum, turned])
+@pytest.mark.parametrize("causal", [False, True])
+def test_planted_bugs_are_caught(wrong, causal):
+    three = [leaf(3, 4, seed=seed) for seed in range(3)]
+    assert caught(attention_forward, wrong, *three, causal=causal)
+
+
+def test_order_makes_no_difference_until_positions_turn_it():
+    x, order = np.random.default_rng(0).standard_normal((5, 8)), [3, 1, 4, 0, 2]
+    blind = SelfAttention(8, num_heads=2, rng=0, dtype=np.float64)
+    np.testing.assert_allclose(blind(x[order]).data, blind(x).data[order], atol=1e-12)
+    seeing = SelfAttention(8, num_heads=2, rotary=True, rng=0, dtype=np.float64)
+    assert np.abs(seeing(x[order]).data - seeing(x).data[order]).max() > 1e-3
+
+
+def test_heads_are_independent_slices_of_the_columns():
+    layer = SelfAttention(6, num_heads=2, rng=0, dtype=np.float64)
+    x = np.random.default_rng(1).standard_normal((4, 6))
+    q, k, v = (part(x).data for part in (layer.query, layer.key, layer.value))
+    cut = [slice(0, 3), slice(3, 6)]
+    heads = [attention_forward(q[:, c], k[:, c], v[:, c]) for c in cut]
+    joined = np.concatenate([out for out, _ in heads], axis=1)
+    np.testing.assert_allclose(layer(x).data, layer.output(joined).data, atol=1e-12)
+    np.testing.assert_allclose(layer.weights(x), np.stack([s.weights for _, s in heads]))
+
+
+def test_a_padded_batch_gives_what_the_short_sentence_gives():
+    block = TransformerBlock(4, num_heads=2, rng=0, dtype=np.float64)
+    x = np.random.default_rng(1).standard_normal((1, 3, 4))
+    real = np.array([[True, True, False]])
+    np.testing.assert_allclose(block(x, real).data[:, :2], block(x[:, :2]).data, atol=1e-12)
+
+
+def test_bad_input_is_explained():
+    x = np.ones((2, 3, 4))
+    with pytest.raises(ValueError, match=r"q \(2, 3, 4\), k \(2, 3, 5\).*same D"):
+        F.attention(x, np.ones((2, 3, 5)), x)
+    with pytest.raises(ValueError, match="two axes"):
+        F.attention(np.ones(4), np.ones(4), np.ones(4))
+    with pytest.raises(ValueError, match="at least 1"):
+        F.attention(x, x[:, :0], x[:, :0])
+    with pytest.raises(TypeError, match="mask is int64.*boolean"):
+        F.attention(x, x, x, mask=np.ones((3, 3), np.int64))
+    with pytest.raises(ValueError, match=r"mask \(2, 3\) does not fit.*real\[:, None, :\]"):
+        F.attention(np.ones((2, 4, 4)), x, x, mask=np.ones((2, 3), bool))
+    with pytest.raises(ValueError, match="embedding_dim 6 cannot be cut into 4"):
+        SelfAttention(6, num_heads=4)

@@ -1,0 +1,85 @@
+"""Patches: cut, put back, and the same numbers as a convolution with stride P."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import functional as F
+from scratch_embed.layers import PatchEmbed
+from scratch_embed.ops.patches import fold_forward, unfold_backward, unfold_forward
+from tests.wrong_backward import caught, leaf
+
+
+def test_a_grey_6_by_6_image_by_hand():
+    patches, _ = unfold_forward(np.arange(36).reshape(6, 6), 3)
+    assert patches.tolist() == [
+        [0, 1, 2, 6, 7, 8, 12, 13, 14],
+        [3, 4, 5, 9, 10, 11, 15, 16, 17],
+        [18, 19, 20, 24, 25, 26, 30, 31, 32],
+        [21, 22, 23, 27, 28, 29, 33, 34, 35],
+    ]
+
+
+def test_patches_are_flattened_channel_first():
+    image = np.stack([np.arange(4), np.arange(10, 14)]).reshape(2, 2, 2)
+    assert unfold_forward(image, 2)[0].tolist() == [[0, 1, 2, 3, 10, 11, 12, 13]]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 6), (3, 4, 6), (4, 6), (0, 3, 4, 6)])
+def test_fold_undoes_unfold_and_is_its_adjoint(shape):
+    rng = np.random.default_rng(0)
+    image = rng.standard_normal(shape)
+    patches, saved = unfold_forward(image, 2)
+    back, _ = fold_forward(patches, shape, 2)
+    assert np.array_equal(back, image)
+    r = rng.standard_normal(patches.shape)  # <unfold x, r> = <x, fold r>
+    assert np.vdot(patches, r) == pytest.approx(np.vdot(image, unfold_backward(r, saved)))
+
+
+def test_patch_embedding_equals_a_convolution_written_as_a_loop():
+    layer = PatchEmbed((4, 6), 2, 3, 5, rng=1, dtype=np.float64)
+    images = np.random.default_rng(0).standard_normal((2, 3, 4, 6))
+    kernel = layer.projection.weight.data.reshape(5, 3, 2, 2)
+    by_loop = np.zeros((2, 6, 5))
+    for n in range(6):
+        row, column = n // 3 * 2, n % 3 * 2
+        window = images[:, :, row : row + 2, column : column + 2]
+        for d in range(5):
+            by_loop[:, n, d] = (window * kernel[d]).sum(axis=(1, 2, 3))
+    np.testing.assert_allclose(layer(images).data, by_loop, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda d, s: d.reshape(s.shape),  # patches taken for rows of the image
+        lambda d, s: unfold_backward(d[:, ::-1], s),  # patches in reversed order
+        lambda d, s: unfold_backward(d.reshape(2, 6, 4, 3).swapaxes(2, 3).reshape(d.shape), s),
+    ],
+)
+def test_planted_bugs_are_caught(wrong):
+    assert caught(unfold_forward, wrong, leaf(2, 3, 4, 6), patch_size=2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "words"),
+    [
+        ((3, 224, 225), 16, "width 225 is not a multiple of patch_size 16: 1 left.*224 or 240"),
+        ((224, 230), 16, "230 .*6 left over.*divides it: 10, 23"),
+        ((3, 8, 8), 16, "height 8 .*pad the height to 16"),
+        ((8,), 2, r"images have shape \(8,\).*\(H, W\)"),
+        ((1, 1, 1, 4, 4), 2, "moveaxis"),
+        ((4, 4), 0, "patch_size is 0"),
+        ((4, 4), 2.0, "patch_size is 2.0"),
+        ((4, 4), True, "patch_size is True"),
+    ],
+)
+def test_images_that_cannot_be_cut_are_explained(shape, side, words):
+    with pytest.raises(ValueError, match=words):
+        F.unfold(np.zeros(shape), side)
+
+
+def test_patches_that_make_no_image_are_explained():
+    with pytest.raises(ValueError, match=r"patches \(4, 9\).*takes \(4, 4\)"):
+        F.fold(np.zeros((4, 9)), (4, 4), 2)

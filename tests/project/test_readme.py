@@ -1,0 +1,58 @@
+"""The README's code runs as it stands, and prints what its comments say."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import quote
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+# A call of print that ends in a comment: the comment is what it prints.
+SHOWN = re.compile(r"^\s*print\(.*\)\s+# (?P<text>.+?)\s*$", re.MULTILINE)
+
+
+def run(blocks: list[str]) -> list[str]:
+    """What the blocks print, a line each, run one after another in one namespace."""
+    names, printed = {"__name__": "readme"}, io.StringIO()
+    with redirect_stdout(printed):
+        for n, block in enumerate(blocks, 1):
+            exec(compile(block, f"README.md, block {n}", "exec"), names)  # noqa: S102
+    return printed.getvalue().splitlines()
+
+
+def test_the_blocks_print_what_their_comments_say():
+    assert BLOCKS, "README.md has no ```python block"
+    shown = [match["text"] for block in BLOCKS for match in SHOWN.finditer(block)]
+    assert shown, "no block shows what it prints"
+    prints = sum(block.count("print(") for block in BLOCKS)
+    assert len(shown) == prints, "every print carries what it prints in a comment, on its line"
+    assert run(BLOCKS) == shown
+
+
+def test_a_wrong_comment_would_be_noticed():
+    block = "x = 0.5 + 0.08\nprint(x)  # 0.59\n"
+    assert run([block]) == ["0.58"]
+    assert [match["text"] for match in SHOWN.finditer(block)] == ["0.59"]
+
+
+def test_the_table_of_speeds_is_the_one_of_the_kept_run():
+    results = json.loads((ROOT / "figures" / "benchmarks.json").read_text(encoding="utf-8"))
+    begin, end = "tests/benchmarks/quote.py -->\n", "\n<!-- end of quote -->"
+    assert README.partition(begin)[2].partition(end)[0] == quote.quote(results)
+    row = results["benchmarks"]["gather"]["rows"][0]
+    row["ratios"]["np.take"]["median"] *= 2  # another figure would be noticed
+    row["share of copy"]["median"] *= 2
+    assert quote.quote(results) not in README
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:|#)([^)]+)\)", README))
+def test_what_the_readme_links_to_is_there(target):
+    assert (ROOT / target).exists()

@@ -1,0 +1,115 @@
+"""The compiled skip-gram: each of its steps is the one of `ops.sgns`, and a seed is enough."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import geometry
+from scratch_embed.kernels import jit, skip_gram_loops
+from scratch_embed.ops.sgns import sgns_backward, sgns_forward
+from scratch_embed.text import toy, word2vec_fast
+from scratch_embed.text.word2vec import Negatives
+
+V, D, RATE = 30, 7, 0.05
+
+
+def by_definition(vectors, outputs, text, widths, targets, first):
+    """One `sgns` step after the other, from the operation's own halves; outputs move at the end."""
+    for n, (word, *negatives) in enumerate(targets):
+        i, others, moved = first + n, [u for u in negatives if u != word], outputs.copy()
+        for j in range(max(i - widths[n], 0), min(i + widths[n] + 1, len(text))):
+            if j != i:
+                c = text[j]
+                rows = vectors[c][None], outputs[word][None], outputs[others][None]
+                dcenter, dcontext, dothers = sgns_backward(RATE, sgns_forward(*rows)[1])
+                vectors[c] -= dcenter[0]
+                moved[word] -= dcontext[0]
+                moved[others] -= dothers[0]
+        outputs[:] = moved
+
+
+def fine_sigmoid(size: int = 1 << 18, reach: float = 8.0) -> np.ndarray:
+    x = ((np.arange(size) + 0.5) / size * 2 - 1) * reach
+    return 1 / (1 + np.exp(-x))
+
+
+def case(rng, places: int = 60, first: int = 20, size: int = 5):
+    """Tables, text, and draws in which the word itself comes up among its own negatives."""
+    vectors, outputs = rng.standard_normal((2, V, D)) / 2
+    text, widths = rng.integers(0, V, 100), rng.integers(1, 4, places)
+    targets = np.stack([rng.permutation(V)[:size] for _ in range(places)])  # no negative twice
+    targets[:, 0] = text[first : first + places]
+    return vectors, outputs, text, widths, targets, first
+
+
+@pytest.mark.parametrize("size", [5, 6])  # of an odd number of rows, one is left over
+@pytest.mark.parametrize("first", [0, 20, 40])  # at the start, in the middle, up to the end
+def test_every_step_is_one_of_sgns(first, size):
+    given = case(np.random.default_rng(first), first=first, size=size)
+    assert any(word in others for word, *others in given[4].tolist())
+    slow, fast = ([array.copy() for array in given[:2]] for _ in range(2))
+    by_definition(*slow, *given[2:])
+    table = fine_sigmoid()
+    jit.run(skip_gram_loops.skip_gram, 1, *fast, *given[2:], table, 8.0, RATE, 1)
+    for ours, expected, before in zip(fast, slow, given):
+        np.testing.assert_allclose(ours, expected, atol=1e-5)
+        assert abs(expected - before).max() > 0.1  # the steps are a thousand times the tolerance
+
+
+def test_many_places_in_parts_learn_about_the_same():
+    """Threads race, so only the outcome can be compared: the loss on the pairs learned."""
+    corpus = toy.zipf_classes(20_000, 60, 4)
+    options = {"window": 2, "epochs": 5, "lr": 0.05, "subsample_at": None}
+    for workers in (1, 2):
+        run = word2vec_fast.train(corpus.tokens, 60, 8, workers=workers, **options)
+        cosines = geometry.cosines(run.vectors)
+        np.fill_diagonal(cosines, -2)
+        assert (corpus.classes[cosines.argmax(axis=1)] == corpus.classes).mean() > 0.9
+        assert run.vectors.dtype == np.float32 and run.vectors.shape == (60, 8)
+
+
+def test_a_seed_gives_the_same_vectors_with_one_worker():
+    text = toy.zipf_classes(3000, 50, 4).tokens
+    first, again, other = (
+        word2vec_fast.train(text, 50, 6, epochs=2, rng=seed) for seed in (3, 3, 4)
+    )
+    for a, b, c in zip(first[:2], again[:2], other[:2]):
+        np.testing.assert_array_equal(a, b)
+        assert not np.array_equal(a, c)
+
+
+def test_the_tables_are_what_they_stand_for():
+    noise = Negatives([16, 0, 1, 81, 0])
+    table = word2vec_fast.noise_table(noise)
+    share = np.bincount(table, minlength=5) / len(table)
+    np.testing.assert_allclose(share, noise.p, atol=2 / len(table))
+    assert share[[1, 4]].tolist() == [0, 0]  # words that never occur
+    x = np.linspace(-8, 8, 1001)[:-1]
+    parts = ((x + 8) / 16 * word2vec_fast.STEPS).astype(int)
+    error = abs(word2vec_fast.sigmoid_table()[parts] - 1 / (1 + np.exp(-x)))
+    assert error.max() < 1.0e-3
+
+
+def test_draws():
+    rng, centers = np.random.default_rng(0), np.array([4, 5, 6] * 2000)
+    noise = word2vec_fast.noise_table(Negatives(np.ones(7)))
+    widths, targets = word2vec_fast.draw(centers, 3, 4, noise, rng)
+    assert np.bincount(widths)[1:] / 6000 == pytest.approx(1 / 3, abs=0.03)
+    assert targets.shape == (6000, 5) and (targets[:, 0] == centers).all()
+    assert np.bincount(targets[:, 1:].ravel()) / 24_000 == pytest.approx(1 / 7, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"workers": 0}, ValueError, "workers is 0"),
+        ({"window": 0}, ValueError, "window is 0"),
+        ({"negatives": 0}, ValueError, "negatives is 0"),
+        ({"ids": [0, 1, 7]}, IndexError, r"ids\[2\] = 7 is too large"),
+        ({"ids": [1, 1, 1]}, ValueError, "fewer than two words"),
+    ],
+)
+def test_bad_input_is_explained(options, error, words):
+    with pytest.raises(error, match=words):
+        word2vec_fast.train(**{"ids": [0, 1, 0], "num_embeddings": 3, "embedding_dim": 2} | options)
