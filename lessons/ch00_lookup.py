@@ -1,67 +1,35 @@
 # %% [markdown]
-# # 0. From integers to meaning
+# # 0. Lookup: from integers to vectors
 #
-# A tokenizer turns text into whole numbers. A network turns vectors into other vectors. Between
-# the two stands a table: one row of numbers for each token, and the token's id says which row to
-# read. That is an embedding layer, all of it.
+# **Question.** How does an integer become a vector, and how does a gradient find its way back to
+# the right row?
 #
-# This lesson reads rows by hand, measures how far apart they are, and then asks the question on
-# which the other lessons rest: when the loss complains about a row, how does the complaint find
-# its way back into the table?
+# **Afterwards** you can write both halves of an embedding layer, and prove that they are right.
 #
-# Every lesson tests the figures that a course on embeddings prints. A line that begins with
-# "agrees" gives a computed number beside the printed one; "holds" is a statement that the numbers
-# below it bear out; "corrected" says what is right instead, and why. The table at the very end
-# sets what was worked out by hand beside what the code computed.
+# **Time** 15 minutes. **Needs** matrices, and a little NumPy.
+# **Exercises** `lookup_forward`, `lookup_backward`, `repeated_ids`.
 
 # %%
-from pathlib import Path
-
 import numpy as np
 
-from scratch_embed import SGD, Embedding, Tensor, geometry, plot
-from scratch_embed.functional import lookup, onehot_product
-from scratch_embed.gradcheck import gradcheck
-from scratch_embed.lesson import begin, check, compare, erratum, quiz, save_figure, verdict, worked
-from scratch_embed.lesson.claims.ledger import beside
-from scratch_embed.models import NextToken, train
-from scratch_embed.ops.lookup import lookup_forward
-from scratch_embed.ops.onehot import one_hot
-from scratch_embed.text import toy
+from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
 
 begin()
 
 # %% [markdown]
 # ## An id is a name, not a quantity
-# Suppose "cat" is token 3782 and "dog" is token 5291. Arithmetic on the two gives a number, and
-# the number means nothing.
+# A tokenizer cuts a text into words and gives each word a number, its id. Suppose "cat" is number
+# 3782 and "dog" is number 5291. We can calculate with such numbers, but what for?
 
 # %%
-cat_id, dog_id, next_id = 3782, 5291, 3783
-check("000-ch0-id-sum", worked.sum("cat + dog", cat_id, dog_id), printed="9073")
+worked.sum("cat + dog", 3782, 5291)
 
 # %% [markdown]
-# Nor does the gap between two ids say anything. Written as one-hot codes (a 1 at the id, zeros
-# elsewhere) any two different tokens are equally far apart, $\sqrt{2}$, neighbours in the
-# numbering or not.
-
-# %%
-codes = one_hot(np.array([cat_id, next_id, dog_id]), 6000)
-near, far = geometry.euclidean(codes[0], codes[1]), geometry.euclidean(codes[0], codes[2])
-check(
-    "000-ch0-id-no-distance",
-    near == far and abs(cat_id - next_id) != abs(cat_id - dog_id),
-    shown={
-        "id gap 3782-3783": abs(cat_id - next_id),
-        "id gap 3782-5291": abs(cat_id - dog_id),
-        "one-hot distance, first pair": near,
-        "one-hot distance, second pair": far,
-    },
-)
-
-# %% [markdown]
-# ## A table of six words
-# Here is a trained table $E$ with $V = 6$ rows and $D = 3$ columns.
+# Word number 9,073 is some other word. It has nothing to do with cats or dogs. The numbers were
+# handed out in some order, and their sums, gaps and sizes mean nothing.
+#
+# A network needs numbers that do mean something: numbers that are close when two words are alike.
+# So each word gets a row of such numbers, and the rows make up a table.
 
 # %%
 words = ["the", "cat", "dog", "sat", "house", "on"]
@@ -75,367 +43,204 @@ E = np.array(
         [-0.08, 0.11, 0.79],
     ]
 )
-check("000-ch0-param-count", worked.product("V D", *E.shape), printed="18")
+V, D = E.shape
+show("E", E, rows=words)
 
 # %% [markdown]
-# Looking up "cat" (id 1 here; every small example has its own numbering) means: go to row 1, and
-# read it. Nothing is multiplied, nothing added, and there is no bias and no activation. We can
-# see that: what comes out are the very bits that lie in the table.
-
-# %%
-rows, saved = lookup_forward(E, np.array([1, 2]))
-worked.lookup("E[cat, dog]", E, [1, 2])
-check("000-ch0-lookup-cat", rows[0], printed="0.72; -0.41; 0.15")
-check("000-ch0-lookup-dog", rows[1], printed="0.68; -0.38; 0.22")
-check(
-    "000-ch0-no-arithmetic",
-    rows.tobytes() == E[1:3].tobytes(),
-    shown={"bytes copied": rows.nbytes, "bits that differ from the table": np.sum(rows != E[1:3])},
-)
-
-# %% [markdown]
-# ## Near and far
-# Now the numbers can be compared. The Euclidean distance takes the difference of two rows,
-# squares its entries, adds them, and takes the root.
-
-# %%
-the, cat, dog = E[0], E[1], E[2]
-cat_dog = worked.distance("cat, dog", cat, dog)
-cat_the = worked.distance("cat, the", cat, the)
-check("000-ch0-dist-cat-dog", bool(np.isclose(cat_dog, geometry.euclidean(cat, dog))),
-      shown={"distance": cat_dog, "its square": cat_dog**2})  # fmt: skip
-check("000-ch0-dist-cat-the", bool(np.isclose(cat_the, geometry.euclidean(cat, the))),
-      shown={"distance": cat_the, "its square": cat_the**2})  # fmt: skip
-check("000-ch0-ratio", worked.quotient("how many times closer", cat_the, cat_dog), printed="14x")
-
-# %% [markdown]
-# The text says that "the" stands alone. In a drawing of other vectors it may; in the printed
-# table it has a close neighbour, "on", almost as near as "cat" is to "dog". Function words keep
-# company too.
-
-# %%
-to_on = geometry.euclidean(E[0], E[5])
-nearest = geometry.neighbours(E, 0, k=1, measure="euclidean")
-erratum(
-    "000-ch0-nearest-neighbours",
-    words[nearest.rows[0]] == "on" and to_on < 2 * cat_dog,
-    shown={"the to on": to_on, "cat to dog": cat_dog, "cat to the": cat_the},
-    because="in the printed table the nearest row to 'the' is 'on', almost as near as dog to cat",
-)
-
-# %% [markdown]
-# ## The layer
-# A layer is the table and the lookup together. Ids of any shape go in; the same shape with one
-# more axis of length $D$ comes out.
-
-# %%
-layer = Embedding(6, 3, rng=0, init=0.02)
-out = layer([1, 2, 0])
-check("000-ch0-scratch-forward-shape", out.shape, printed="(3, 3)")
-check("000-ch0-torch-weight-shape", layer.weight.shape, printed="[6, 3]")
-same = np.array_equal(out.numpy(), layer.weight.numpy()[[1, 2, 0]])
-check("000-ch0-torch-index-equality", same, printed="True")
-
-# %% [markdown]
-# How wide are the random numbers it starts from? Eighteen draws say little about a standard
-# deviation, so we ask a larger table for the two starts that the text treats as one: the class
-# that it writes itself (its "scratch class") multiplies by 0.02, and PyTorch's layer draws from
-# $N(0, 1)$, the bell curve with mean 0 and standard deviation 1.
-
-# %%
-small = Embedding(2000, 50, rng=0, init=0.02).weight.numpy().std()
-default = Embedding(2000, 50, rng=0).weight.numpy().std()
-check("000-ch0-scratch-init-std", small, printed="0.02")
-erratum(
-    "000-ch0-torch-equivalent-init",
-    40 < default / small < 60,
-    shown={"std of the scratch class": small, "std of N(0,1)": default, "ratio": default / small},
-    because="the two do the same lookup from different starts: PyTorch's rows are 50 times "
-    "longer, which matters once tables are tied or scaled",
-)
-
-# %% [markdown]
-# ## Is it a linear layer?
-# The text says no; others call it a linear map. Both are right about different inputs. Take the
-# one-hot code of an id as input, and the lookup is exactly a matrix product, $x = e_i^\top E$.
-# Take the id itself, and it is not linear at all: row $1 + 2$ is not row 1 plus row 2. We work out
-# one row by hand, and then look 200 ids up in a table of 5,000 rows and 64 columns, both ways.
-
-# %%
-rng = np.random.default_rng(0)
-table = rng.standard_normal((5000, 64))
-ids = rng.integers(5000, size=200)
-gathered = lookup(table, ids).numpy()
-multiplied = one_hot(ids, 5000) @ table
-worked.onehot_product("e_cat E", 1, E)
-check(
-    "000-ch0-not-linear-layer",
-    np.array_equal(gathered, multiplied) and not np.allclose(E[1] + E[2], E[1 + 2]),
-    shown={
-        "largest difference, lookup and one-hot product": np.abs(gathered - multiplied).max(),
-        "multiplications, one-hot": multiplied.size * len(table),
-        "numbers copied, lookup": gathered.size,
-        "distance of E[1] + E[2] from E[3]": geometry.euclidean(E[1] + E[2], E[3]),
-    },
-)
-
-# %% [markdown]
-# Does no implementation multiply, as the text says? This package has one that does. To see that it
-# is no lookup in disguise, give it a code that no lookup can read: half a 1 at one id, half at
-# another. A product returns the mean of the two rows.
-
-# %%
-half = (one_hot(ids[:1], 5000) + one_hot(ids[1:2], 5000)) / 2
-by_product, mixed = (onehot_product(code, table).numpy() for code in (one_hot(ids, 5000), half))
-mean_row = (gathered[0] + gathered[1]) / 2
-erratum(
-    "000-ch0-no-implementation-onehot",
-    np.array_equal(by_product, gathered) and np.allclose(mixed[0], mean_row),
-    printed="none",
-    shown={
-        "largest difference from the lookup": np.abs(by_product - gathered).max(),
-        "half a code each, distance from the mean of two rows":
-            geometry.euclidean(mixed[0], mean_row),
-        "from the first of the rows": geometry.euclidean(mixed[0], gathered[0]),
-        "multiplications for each number": len(table),
-    },
-    because="some do: ours does, and the published BERT code has a switch use_one_hot_embeddings "
-    "(google-research/bert, modeling.py); on hardware built for matrix products it can be faster",
-)  # fmt: skip
-
-# %% [markdown]
-# ## The way back
-# Let the loss be any function of the rows that came out. Nudge one entry of the table and ask how
-# the loss changes: if its row was not looked up, not at all; if it was, by the gradient that
-# arrived at that place of the output. So backward takes each arriving gradient and adds it to the
-# row it came from. Look what happens when a row is looked up twice. We read cat, dog, cat, and let
-# three made-up gradients arrive, values[0] for the first place and so on:
-
-# %%
-E_tensor = Tensor(E, requires_grad=True, name="E")
-ids = np.array([1, 2, 1])  # cat, dog, cat
-arriving = np.random.default_rng(1).normal(size=(3, 3)).round(2)
-dE = worked.scatter_add("dE", ids, arriving, num_rows=6)
-lookup(E_tensor, ids).backward(arriving)
-
-# %% [markdown]
-# Row "cat" collected two gradients, "dog" one, the others exactly zero. That is the scatter-add,
-# the transpose of the gather. Written as matrices it is $\text{onehot}^\top\, g$, which gives the
-# same answer at $V$ times the cost. A finite difference, which knows nothing of either and only
-# nudges entries, agrees.
-
-# %%
-by_onehot = one_hot(ids, 6).T @ arriving
-h = 2.0**-10  # a power of two; the loss is linear in E, so any step gives the exact slope
-
-
-def loss(at: np.ndarray) -> float:
-    return float((lookup_forward(at, ids)[0] * arriving).sum())
-
-
-numeric = np.zeros_like(E)
-for index in np.ndindex(E.shape):
-    nudge = np.zeros_like(E)
-    nudge[index] = h
-    numeric[index] = (loss(E + nudge) - loss(E - nudge)) / (2 * h)
-
-for row in (1, 2, 0):
-    compare(f"dE[{words[row]}]", hand=dE[row], ours=E_tensor.grad[row], numeric=numeric[row])
-compare("dE[cat], one-hot", hand=dE[1], ours=by_onehot[1], numeric=numeric[1])
-
-# %% [markdown]
-# The same check comes ready made, with a random gradient at the output, for any function of any
-# tensors. In its table "uses" counts how often a row was read, and "noise" is how far rounding
-# alone can push the two derivatives apart. It also checks the one-hot itself: its gradient,
-# $g\,E^\top$, is something that a lookup hides.
-
-# %%
-print(gradcheck(lambda E: lookup(E, ids), E_tensor, name="lookup").raise_if_wrong())
-onehots = Tensor(one_hot(ids, 6), requires_grad=True, name="onehot")
-report = gradcheck(onehot_product, onehots, E_tensor, name="onehot_product").raise_if_wrong()
-
-onehot_product(onehots, E_tensor).backward(arriving)
-numeric = ((onehots.numpy() + h * one_hot([3], 6)) @ E - (onehots.numpy()) @ E)[0] @ arriving[0] / h
-compare(
-    "d onehot[0, sat]",
-    hand=worked.dot("how a little 'sat' in place 0 would change the loss", arriving[0], E[3]),
-    ours=onehots.grad[0, 3],
-    numeric=numeric,
-)
-
-# %% [markdown]
-# ## Rows learn
-# Where did the numbers of a trained table come from? They start random, and gradient descent does
-# the rest. We let a tiny model read sentences about pets and buildings, and predict each next
-# word from the present one. Nobody tells it which words belong together.
+# This table $E$ has $V = 6$ rows, one for each word, and $D = 3$ columns. A real one has 50,000
+# rows of 768 numbers. Here we chose the numbers ourselves; in a model they begin at random, and
+# training finds them.
 #
-# How alike two rows are, we measure by their cosine: 1 if they point the same way, 0 if they are
-# at right angles, -1 if they point in opposite ways (chapter 6 works one out). The loss is
-# $-\ln p$ of the word that really came next; with the natural logarithm its unit is the nat.
+# ## Forward: read rows
+# The whole operation is this function. In come ids, out come rows.
+
 
 # %%
-pets, places = ["cat", "dog", "kitten"], ["house", "building", "barn"]
-doings = {"pet": ["sat", "slept", "ran"], "place": ["stood", "burned", "fell"]}
-vocabulary = ["the", "on", *pets, *places, *doings["pet"], *doings["place"]]
-index = {word: i for i, word in enumerate(vocabulary)}
+def lookup_forward(E, ids):
+    return E[ids]  # row ids[0], then row ids[1], ...
 
 
-def sentence(rng: np.random.Generator) -> list[int]:
-    """the PET sat on the PLACE, or the PLACE stood on the PLACE"""
-    subject, doing = [(pets, "pet"), (places, "place")][rng.integers(2)]
-    words = ["the", rng.choice(subject), rng.choice(doings[doing]), "on", "the", rng.choice(places)]
-    return [index[word] for word in words]
-
-
-rng = np.random.default_rng(0)
-sentences = np.concatenate([sentence(rng) for _ in range(600)])
-model = NextToken(len(vocabulary), 8, rng=0, init=0.1)
-before = geometry.cosines(model.embed.weight.numpy())
-history = train(model, sentences, SGD(model.parameters(), lr=1.0), steps=600, batch_size=64, rng=0)
-trained = model.embed.weight.numpy()
-after = geometry.cosines(trained)
-
-
-def likeness(table: np.ndarray, a: str, b: str) -> float:
-    return float(table[index[a], index[b]])
-
-
-pairs = {"cat, dog": ("cat", "dog"), "house, building": ("house", "building"),
-         "cat, house": ("cat", "house"), "cat, the": ("cat", "the")}  # fmt: skip
-for name, pair in pairs.items():
-    print(f"  {name:<16} cosine {likeness(before, *pair):+.2f} -> {likeness(after, *pair):+.2f}")
-
-check(
-    "000-ch0-random-then-learned",
-    history.losses[-50:].mean() < 0.6 * history.losses[:5].mean(),
-    shown={
-        "loss at the start, nats": history.losses[:5].mean(),
-        "loss at the end, nats": history.losses[-50:].mean(),
-        "cosine cat, dog before": likeness(before, "cat", "dog"),
-        "cosine cat, dog after": likeness(after, "cat", "dog"),
-    },
-)
-check(
-    "000-ch0-widget-bars",
-    likeness(after, "cat", "dog") > 0.9 and likeness(after, "cat", "the") < 0.5,
-    shown={name: likeness(after, *pair) for name, pair in pairs.items()},
-)
+ids = np.array([1, 2, 1])  # cat, dog, cat
+rows = lookup_forward(E, ids)
+show("rows", rows, rows=["cat", "dog", "cat"])
 
 # %% [markdown]
-# Eight columns are too many to draw, so we look at the table from its two widest sides (its
-# principal components).
+# Nothing was multiplied, nothing was added. Row 1 was read twice, so it stands there twice.
+#
+# Now the vectors can be compared. The distance of two rows: take their difference, square its
+# numbers, add them up, take the root.
 
 # %%
-view = geometry.pca(trained, 2)
-spread = geometry.distances(view.coords)
-
-
-def apart(a: str, b: str) -> float:
-    return float(spread[index[a], index[b]])
-
-
-inside = max(apart("cat", "dog"), apart("cat", "kitten"), apart("house", "building"))
-outside = min(apart(pet, place) for pet in pets for place in places)
-check(
-    "000-ch0-widget-clusters",
-    inside < 0.5 * outside,
-    shown={
-        "widest pair inside a group": inside,
-        "closest pair across groups": outside,
-        "share of variance in the picture": view.share.sum(),
-    },
-)
+q = guess("By how many times is 'cat' closer to 'dog' than to 'the', in this table?")
+cat_dog = worked.distance("cat, dog", E[1], E[2])
+cat_the = worked.distance("cat, the", E[1], E[0])
+ratio = worked.quotient("how many times as far", cat_the, cat_dog)
+q.answer(ratio, tolerance=2, because="rows 1 and 2 differ by a few hundredths in every column")
 
 # %% [markdown]
-# The same in a vocabulary large enough to have strangers in it: 400 made-up words in 10 hidden
-# classes, met as often as real words are (a few all the time, most rarely). After training, words
-# of one class have become alike, and a word of another class is far away.
+# The package has a layer for this. It holds a table and reads rows from it, and ids of any shape
+# may go in: the rows come out in the same shape, with one axis of length $D$ more.
 
 # %%
-corpus = toy.zipf_classes()
-lm = NextToken(len(corpus.classes), 16, rng=1, init=0.1)
-run = train(lm, corpus.tokens, SGD(lm.parameters(), lr=1.0), steps=1200, batch_size=64, rng=2)
-often = np.flatnonzero(run.updates > 20)
-cosines = geometry.cosines(lm.embed.weight.numpy())[np.ix_(often, often)]
-same = corpus.classes[often][:, None] == corpus.classes[often][None, :]
-others = ~np.eye(len(often), dtype=bool)
-check(
-    "000-ch0-far-parliamentary",
-    cosines[same & others].mean() > cosines[~same].mean() + 0.2,
-    shown={
-        "words compared": len(often),
-        "mean cosine, same class": cosines[same & others].mean(),
-        "mean cosine, other class": cosines[~same].mean(),
+from scratch_embed import Embedding
+
+layer = Embedding.from_pretrained(E)
+compare("rows", by_hand=rows, layer=layer(ids).numpy())
+print("  ids", np.array([[1, 2], [0, 5]]).shape, "-> rows", layer([[1, 2], [0, 5]]).shape)
+
+# %% [markdown]
+# ## Backward: where does the complaint go?
+# A model computes a loss from the rows: one number that says how bad its answer is. To learn, it
+# must know for every number in $E$: if I nudge it up, does the loss rise or fall, and how fast?
+# These slopes are the gradient of the loss. It has one entry for each entry of $E$.
+#
+# Everything behind the lookup can be left out of the story. All that reaches the lookup is a
+# gradient for each row that it handed out. We make one up and call it $g$. The loss that goes with
+# it is the sum of rows times $g$, entry by entry: its slope for each entry of `rows` is just $g$.
+
+# %%
+g = np.array([[-0.4, 0.8, 0.3], [0.9, -0.5, 0.1], [0.2, 0.6, 0.4]])
+show("g", g, rows=["cat", "dog", "cat again"])
+
+
+def loss(E):
+    return (lookup_forward(E, ids) * g).sum()
+
+
+# %% [markdown]
+# Look at the table again, and think before you go on.
+
+# %%
+q_rows = guess(
+    "We read cat, dog, cat. How many of the six rows of E can change the loss at all?",
+)
+q_cat = guess("g[0] and g[2] both belong to 'cat'. What is the slope for E[cat], column 1?")
+
+# %% [markdown]
+# We need no theory to find out. Nudge one number of $E$ up by $h$ and down by $h$, look at the loss
+# both times, and divide the difference by $2h$. Here is the number in row "cat", column 1:
+
+# %%
+slope = worked.nudge("E", loss, E, (1, 1))
+q_cat.answer(
+    slope,
+    because="the number stands in two places of the output, and both count: 0.8 + 0.6",
+    slips={
+        0.8: "That is g[0] alone.",
+        0.6: "That is g[2] alone, the last one.",
+        0.7: "That is the mean, but nothing divides.",
     },
 )
 
 # %% [markdown]
-# ## Pictures
+# The same for all 18 numbers, with a function that nudges each in turn:
 
 # %%
-fig, axes = plot.figure(1, 2, size=(10, 4.2))
-plot.heatmap(axes[0], E, rows=words, cols=["0", "1", "2"], highlight=[1, 2],
-             title="E, with the rows of 'cat' and 'dog' looked up", xlabel="column")  # fmt: skip
-plot.heatmap(axes[1], dE, rows=words, cols=["0", "1", "2"], highlight=[1, 2],
-             title="dE after reading cat, dog, cat", xlabel="column")  # fmt: skip
-save_figure(fig, "ch00_table_and_gradient.png")
+from scratch_embed.gradcheck import slopes
 
-groups = ["pets" if w in pets else "places" if w in places else "other words" for w in vocabulary]
-fig, axes = plot.figure(1, 2, size=(11, 4.6))
-shown = ["cat", "dog", "kitten", "the"]
-plot.bars(axes[0], [str(i) for i in range(8)], {w: trained[index[w]] for w in shown},
-          xlabel="column", ylabel="value", title="Rows of a trained table, D = 8")  # fmt: skip
-plot.scatter_labels(axes[1], view.coords, vocabulary, groups=groups,
-                    xlabel="first principal component", ylabel="second principal component",
-                    title="The same table from its widest side")  # fmt: skip
-save_figure(fig, "ch00_trained_rows.png")
+nudged = slopes(loss, E)
+show("slopes", nudged.round(6), rows=words)
+q_rows.answer(
+    int(np.any(nudged != 0, axis=1).sum()), because="the other rows are nowhere in the loss"
+)
 
 # %% [markdown]
-# ## What the course promises
-# The ten-chapter text that these lessons recompute opens with three numbers. We count for
-# ourselves: chapters and interactive pieces from the list of its claims, prerequisites from the
-# line it prints above them.
+# So the rule of the way back: **each gradient is added to the row that its vector came from.** As
+# a loop it is three lines. It is called scatter-add, and it is the lookup run in reverse: the one
+# reads row `ids[n]` into place n, the other adds place n to row `ids[n]`.
+
 
 # %%
-text = [c for c in beside(Path(__file__)).values() if c.source == "ten-chapter text"]
-chapters = {c.section for c in text if c.section.startswith("ch")}
-check("000-hdr-chapters", len(chapters), printed="10")
+def lookup_backward(g, ids, V):
+    dE = np.zeros((V, g.shape[1]))
+    for n, row in enumerate(ids):
+        dE[row] += g[n]  # a row that was read twice collects twice
+    return dE
 
-named_pieces = [
-    "Embedding Lookup", "Embedding Table Size Explorer", "Embedding Addition",
-    "Patch Embedding Visualizer", "Tied vs Untied Embeddings", "Embedding Scale Balance",
-    "Embedding Space Explorer", "Subword Tokenizer Explorer", "Embedding Strategy Arena",
-]  # fmt: skip
-erratum(
-    "000-hdr-simulations",
-    len(named_pieces),
-    printed="12+",
-    because="nine pieces are named, one in each of the chapters 0 to 8",
+
+dE = worked.scatter_add("dE", ids, g, num_rows=V)
+
+# %% [markdown]
+# ## The tempting one-liner
+# NumPy can index with a whole array, so why write a loop?
+
+
+# %%
+def without_loop(g, ids, V):
+    dE = np.zeros((V, g.shape[1]))
+    dE[ids] += g  # looks the same. Is it?
+    return dE
+
+
+options = [
+    "yes",
+    "no: a row that stands twice in ids gets only its last gradient",
+    "no: the rows get mixed up",
+]
+q = guess("Does this do the same as the loop?", options)
+
+# %% [markdown]
+# Both answers stand below, beside the nudge, which knows nothing of either.
+
+# %%
+loop, fast = lookup_backward(g, ids, V), without_loop(g, ids, V)
+beside("dE", rows=words, loop=loop, without_loop=fast, nudged=nudged, wrong="without_loop")
+last_only = np.array_equal(fast[1], g[2])
+q.answer(
+    options[1] if last_only else options[0],
+    because="NumPy reads all rows, adds, and writes all rows back; the second write of row 1 "
+    "covers the first",
 )
-prerequisites = ["what a matrix is", "how neural networks process inputs"]
-erratum(
-    "000-hdr-assumed-knowledge",
-    len(prerequisites),
-    printed="0",
-    because="the line above it asks for two things; a reader who has both can follow",
-)
+
+# %% [markdown]
+# This is the classic bug of home-made embeddings. The shapes are right, the loss falls, and words
+# that stand twice in a batch learn too little. Tests with different ids never see it.
+#
+# NumPy has a slow but correct form, `np.add.at(dE, ids, g)`. The package has a fast one:
+
+# %%
+from scratch_embed import Tensor
+from scratch_embed.functional import lookup
+
+table = Tensor(E, requires_grad=True, name="E")
+lookup(table, ids).backward(g)
+compare("dE[cat]", by_hand=dE[1], code=table.grad[1], nudged=nudged[1])
+compare("dE[dog]", by_hand=dE[2], code=table.grad[2], nudged=nudged[2])
+compare("dE[the]", by_hand=dE[0], code=table.grad[0], nudged=nudged[0])
+
+# %% [markdown]
+# A `Tensor` is an array that remembers how it was computed; `backward(g)` runs the steps in
+# reverse and leaves the gradient in `.grad`. How it finds the right order is lesson 11.
+
+# %%
+from scratch_embed import plot
+
+figure, axes = plot.figure(1, 2, size=(10, 4.2))
+columns = ["0", "1", "2"]
+plot.heatmap(axes[0], E, rows=words, cols=columns, highlight=[1, 2], xlabel="column",
+             title="E: the rows of cat and dog are read")
+plot.heatmap(axes[1], dE, rows=words, cols=columns, highlight=[1, 2], xlabel="column",
+             title="dE after cat, dog, cat: two gradients met in one row")
+save_figure(figure, "ch00_table_and_gradient.png")
+
+# %% [markdown]
+# ## One step of learning
+# To make the loss smaller, move every number a little against its slope:
+# $E \leftarrow E - \eta\,dE$, with a small step size $\eta$ (eta), the learning rate.
+
+# %%
+q = guess("After one step, how many rows of E are exactly what they were before?")
+eta = 0.1
+after = E - eta * dE
+show("moved by", after - E, rows=words)
+print(f"  loss before {loss(E):.4f}, after {loss(after):.4f}")
+q.answer(int((after == E).all(axis=1).sum()), because="their gradient is zero, not small")
 
 # %% [markdown]
 # ## What did we learn?
-
-# %%
-halfway = (E[1] + E[3]) / 2  # where any formula "weight x id + bias" would have to put row 2
-operations = {
-    "it multiplies the id by a weight and adds a bias": np.allclose(E[2], halfway),
-    "it reads one row of a table": np.array_equal(lookup_forward(E, 2)[0], E[2]),
-    "it averages the rows of neighbouring ids": np.allclose(lookup_forward(E, 2)[0], halfway),
-}
-quiz(
-    "000-ch0-quiz-operation",
-    "What does an embedding layer do with an id?",
-    answer=next(operation for operation, is_so in operations.items() if is_so),
-    options=list(operations),
-    because="what comes out has the same bits as the row; no weight and bias could put row 2 "
-    "anywhere but halfway between rows 1 and 3",
-)
-verdict()
+# - An embedding layer reads rows of a table. Forward is `E[ids]` and nothing else.
+# - Backward adds each gradient to the row it came from; rows read twice collect twice.
+# - Rows that nobody read get exactly zero, and do not learn. Most words are rare: lesson 1.
+#
+# Now write both halves yourself: `python -m lessons exercise lookup_backward`. Then lesson 10 shows
+# the same operation as a matrix product.

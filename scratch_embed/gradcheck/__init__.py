@@ -7,6 +7,7 @@
 """
 
 from scratch_embed.gradcheck.check import gradcheck
+from scratch_embed.gradcheck.quotient import slopes
 from scratch_embed.gradcheck.reentrant import reentrant
 from scratch_embed.gradcheck.report import GradcheckError, Report, Row
 from scratch_embed.gradcheck.study import Study, exact, step_study
@@ -19,5 +20,6 @@ __all__ = [
     "exact",
     "gradcheck",
     "reentrant",
+    "slopes",
     "step_study",
 ]

@@ -22,6 +22,9 @@ from scratch_embed.lesson.claims.ledger import Claim, require, require_print
 from scratch_embed.lesson.claims.printed import flatten
 
 if TYPE_CHECKING:
+    from scratch_embed.lesson.ask import Question
+    from scratch_embed.lesson.lab import Results
+    from scratch_embed.lesson.worked.working import Working
     from scratch_embed.trace import Trace
 
 
@@ -64,19 +67,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the closing table: the same numbers computed in two or three ways."""
+    """The same numbers, computed in several ways."""
 
     name: str
-    hand: np.ndarray | None
-    ours: np.ndarray | None
-    numeric: np.ndarray | None
+    ways: dict[str, np.ndarray]
     difference: float  # the largest, between any two of them
     tolerance: float
+    differs: bool = False  # one of two ways is shown because it is wrong
     cell: int | None = None
 
     @property
     def holds(self) -> bool:
-        return self.difference <= self.tolerance
+        return (self.difference <= self.tolerance) != self.differs
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,11 @@ class Record:
     figures: list[tuple[Path, int | None]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     trace: Trace | None = None  # the last one shown, for --trace to walk
+    workings: list[tuple[Working, int | None]] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    results: list[Results] = field(default_factory=list)  # of a lab
+    reveal: Callable[[Working], None] | None = None  # how a person sees a working; None: printed
+    names: dict = field(default_factory=dict, repr=False)  # what the lesson leaves behind
     seconds: float = 0.0
     closed: bool = False  # the closing table is up to date
 
@@ -119,12 +126,22 @@ class Record:
         self.closed = False
         return self.answers[-1]
 
+    def show(self, working: Working) -> None:
+        """A hand calculation: kept, and shown."""
+        self.workings.append((working, self.cell))
+        if self.reveal is not None:
+            self.reveal(working)
+        else:
+            print(working.text())
+
     def forget(self, cell: int) -> None:
         """Drop what a cell recorded: it is about to run again."""
         self.answers = [answer for answer in self.answers if answer.cell != cell]
         self.rows = [row for row in self.rows if row.cell != cell]
         self.figures = [figure for figure in self.figures if figure[1] != cell]
         self.failures = [failure for failure in self.failures if failure.cell != cell]
+        self.workings = [working for working in self.workings if working[1] != cell]
+        self.questions = [question for question in self.questions if question.cell != cell]
         self.closed = False
 
     @property

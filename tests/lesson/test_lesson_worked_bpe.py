@@ -17,7 +17,7 @@ def test_three_merges_equal_those_of_the_library_ties_included(capsys):
         assert step == expected
         tokens = step.tokens
     out = capsys.readouterr().out
-    assert "30 tokens, 29 pairs, 15 different" in out and "4x  a+t" in out
+    assert "30 tokens, 29 pairs, 15 different" in out and "4x a+t" in out
     assert "merge a+t (no other is as often)" in out
     assert "merge t+h (tied with h+e, e+\u00b7, at+\u00b7; it comes first in the text)" in out
 
@@ -25,7 +25,7 @@ def test_three_merges_equal_those_of_the_library_ties_included(capsys):
 def test_every_pair_is_shown_with_its_count(capsys):
     worked.merge_pair("banana", "banana")
     out = capsys.readouterr().out
-    assert "2x  a+n n+a" in out and "1x  b+a" in out and "    b an an a\n" in out
+    assert "2x a+n n+a" in out and "1x b+a" in out and "  b an an a\n" in out
 
 
 def test_one_token_has_no_pair():

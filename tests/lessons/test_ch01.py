@@ -24,7 +24,7 @@ def lesson(tmp_path, monkeypatch):
     monkeypatch.setenv("SCRATCH_EMBED_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "lessons"
     folder.mkdir()
-    shutil.copy(LESSONS / "claims.csv", folder)
+    shutil.copytree(LESSONS / "claims", folder / "claims")
     return cells.load(shutil.copy(LESSONS / "ch01_token_table.py", folder))
 
 

@@ -36,7 +36,7 @@ def entries(tmp_path_factory):
 
 def test_every_claim_is_answered_once_and_every_answer_holds(entries):
     assert sorted(entry["id"] for entry in entries) == sorted(
-        claim.id for claim in ledger.load(ROOT / "lessons" / "claims.csv")
+        claim.id for claim in ledger.load(ROOT / "lessons" / "claims" / "claims.csv")
     )
     assert not [entry["id"] for entry in entries if not entry["holds"]]
 

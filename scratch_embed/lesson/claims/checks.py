@@ -1,4 +1,4 @@
-"""The calls by which a lesson answers claims: check, erratum, reference, compare and verdict.
+"""The calls by which a lesson answers claims: check, erratum, reference and verdict.
 
 Each prints one aligned line and records its answer. A value that is compared to print is computed
 in the lesson, never a literal.
@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from scratch_embed.lesson.claims import printed as notation
-from scratch_embed.lesson.look.terminal import paint, table, visible, width, wrap
-from scratch_embed.lesson.record import Answer, Record, Row, current
+from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
+from scratch_embed.lesson.record import Answer, Record, current
 
 MARKS = {"check": "agrees", "demonstration": "holds", "erratum": "corrected",
          "reference": "reference", "quiz": "quiz"}  # fmt: skip
@@ -150,46 +150,10 @@ def _computed(answer: Answer) -> list[str]:
     return [together] if len(INDENT + together) <= width() else texts
 
 
-def compare(
-    name: str, *, hand=None, ours=None, numeric=None, rtol: float = 1e-6, atol: float = 1e-8
-) -> None:
-    """Record a row of the closing table: by hand | ours | finite difference | difference.
-
-    hand, ours, numeric: arrays (or RowGrad) of one shape, at least two of them given. The row
-    agrees when no two differ anywhere by more than atol + rtol * (the largest number among them).
-    The defaults suit float64 and central differences; float32 results want rtol=1e-4.
-    Raises ValueError for fewer than two columns or for shapes that differ.
-    """
-    columns = {"hand": hand, "ours": ours, "numeric": numeric}
-    arrays = {key: _array(value) for key, value in columns.items() if value is not None}
-    if len(arrays) < 2:
-        raise ValueError(f"compare({name!r}) needs at least two of hand=, ours=, numeric=")
-    if len({array.shape for array in arrays.values()}) > 1:
-        shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
-        raise ValueError(f"compare({name!r}) needs one shape; got {shapes}")
-    stack = np.stack(list(arrays.values()))
-    difference = float(np.max(np.ptp(stack, axis=0), initial=0.0))
-    tolerance = atol + rtol * float(np.max(np.abs(stack), initial=0.0))
-    record = current()
-    record.rows.append(
-        Row(name, *(arrays.get(key) for key in columns), difference, tolerance, record.cell)
-    )
-    record.closed = False
-
-
-def _array(value) -> np.ndarray:
-    value = value.to_dense() if hasattr(value, "to_dense") else value
-    return np.array(value, dtype=np.float64)  # a copy: the lesson may go on changing its own
-
-
 def verdict() -> None:
-    """Print the closing table and what agrees. A row or check that disagrees fails the run."""
+    """Print how much agrees, and what does not. A row or check that disagrees fails the run."""
     record = current()
-    print()
-    if record.rows:
-        print(_rows(record))
-        print()
-    print(summary(record))
+    print("\n" + summary(record))
     for answer in record.answers:
         if not answer.holds:
             print(line(answer))
@@ -206,28 +170,11 @@ def summary(record: Record) -> str:
     if errata:
         parts.append(f"{errata} of them correct{'s' if errata == 1 else ''} the page")
     if record.rows:
-        parts.append(f"{sum(row.holds for row in record.rows)} of {len(record.rows)} rows agree")
+        parts.append(
+            f"{sum(row.holds for row in record.rows)} of {len(record.rows)} comparisons hold"
+        )
     if record.failures:
         parts.append("stopped by an error" if record.ask is None else "an error left standing")
     parts = parts or ["nothing to check"]
-    word = paint("PASSED", "green") if record.passed else paint("FAILED", "red")
-    text = ", ".join(parts) + f": {word}"
+    text = ", ".join(parts) + ("." if record.passed else f": {paint('FAILED', 'red')}")
     return "\n".join(wrap(text, width()))
-
-
-def _rows(record: Record) -> str:
-    header = ["", "by hand", "ours", "finite difference", "difference", ""]
-    rows = [
-        [row.name, _cell(row.hand), _cell(row.ours), _cell(row.numeric), f"{row.difference:.1e}",
-         "agrees" if row.holds else paint("DISAGREES", "red")]
-        for row in record.rows
-    ]  # fmt: skip
-    return table(header, rows, right=[4])
-
-
-def _cell(array: np.ndarray | None, most: int = 4) -> str:
-    if array is None:
-        return ""
-    numbers = [f"{x:.5g}" for x in array.ravel()[:most]]
-    more = f" ... {array.shape}" if array.size > most else ""
-    return numbers[0] if array.ndim == 0 else f"[{', '.join(numbers)}{more}]"

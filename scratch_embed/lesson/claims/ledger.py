@@ -1,6 +1,6 @@
 """The claims that lessons answer, and which call of which lesson answers which claim.
 
-`lessons/claims.csv` lists every statement and printed figure that the lessons compute again. Each
+`lessons/claims/claims.csv` lists every statement and printed figure that is judged. Each
 has an id, which a lesson gives as the first argument of `check`, `erratum`, `reference` or `quiz`.
 A `quiz` may also ask a question of the lesson's own, which answers no claim: its id begins "own-".
 """
@@ -54,22 +54,22 @@ class Call:
 def load(path: str | Path | None = None) -> list[Claim]:
     """The rows of a claims.csv, in order.
 
-    Without a path: the one beside the running script, or in a notebook the one in the current
-    folder.
+    Without a path: the claims/claims.csv beside the running script, or in a notebook that of the
+    current folder.
     """
     if path is None:
         script = getattr(sys.modules.get("__main__"), "__file__", None)
-        path = (Path(script).parent if script else Path.cwd()) / "claims.csv"
+        path = (Path(script).parent if script else Path.cwd()) / "claims" / "claims.csv"
     with open(path, encoding="utf-8", newline="") as file:
         return [Claim(**row) for row in csv.DictReader(file)]
 
 
 def beside(lesson: Path) -> dict[str, Claim]:
-    """By id, the claims.csv in the same folder as a lesson file; empty when there is none.
+    """By id, the claims/claims.csv beside a lesson file; empty when there is none.
 
     A script elsewhere, with no such list beside it, may use any id.
     """
-    path = lesson.with_name("claims.csv")
+    path = lesson.parent / "claims" / "claims.csv"
     return {claim.id: claim for claim in load(path)} if path.is_file() else {}
 
 

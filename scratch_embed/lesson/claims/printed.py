@@ -37,6 +37,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scratch_embed.lesson.look.numbers import number
+
 SCALES = {
     "": 1.0, "x": 1.0, "×": 1.0, "times": 1.0, "%": 0.01, "byte": 1.0, "bytes": 1.0,
     "K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12,
@@ -212,20 +214,6 @@ def agrees(value, printed: str) -> bool:
         _item_agrees(item, text) for item, text in zip(items, texts)
     ]  # all read, none skipped
     return len(items) == len(texts) and all(verdicts)
-
-
-def number(x, digits: int = 6) -> str:
-    """A number for people: whole ones in full with commas, others with `digits` significant digits.
-
-    >>> number(131072000.0), number(0.1 + 0.2), number(True), number(1e-7)
-    ('131,072,000', '0.3', 'True', '1e-07')
-    """
-    if isinstance(x, (bool, np.bool_, str)):
-        return str(x)
-    if math.isfinite(x) and x == int(x) and abs(x) < 1e15:
-        return f"{int(x):,}"
-    text = f"{x:.{digits}g}"
-    return "0" if text == "-0" else text
 
 
 def describe(value, printed: str | None = None, most: int = 12) -> str:

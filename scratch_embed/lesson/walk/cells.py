@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
+from scratch_embed.lesson.walk.heads import Head, read_head
+
 MARKER = re.compile(r"#\s?%%(?P<rest>.*)")
 HEADING = re.compile(r"^#+\s+(.*?)\s*#*\s*$", re.MULTILINE)
 NUMBER = re.compile(r"ch(\d+)_")
@@ -45,6 +47,12 @@ class Lesson:
     def name(self) -> str:
         """The file's name without its ending: "ch00_lookup"."""
         return self.path.stem
+
+    @property
+    def head(self) -> Head:
+        """What the first prose cell says of the lesson."""
+        prose = (cell.text for cell in self.cells if cell.kind == "markdown")
+        return read_head(next(prose, ""))
 
     @property
     def number(self) -> int | None:

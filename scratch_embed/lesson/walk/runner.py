@@ -27,6 +27,8 @@ from scratch_embed.lesson.look.terminal import coloured, paint
 from scratch_embed.lesson.record import Failure, Options, Record, recording
 from scratch_embed.lesson.walk.cells import Cell, Lesson
 
+MOST_LINES = 15  # of a function that a plain run shows
+
 
 def new_record(lesson: Lesson, options: Options | None = None) -> Record:
     """An empty record for a run of the lesson, held to the claims.csv beside it."""
@@ -51,12 +53,16 @@ def run(lesson: Lesson, options: Options | None = None) -> Record:
         for position, cell in enumerate(lesson.cells):
             if cell.kind == "markdown":
                 print(f"\n{markdown(cell.text)}\n")
-            elif (failure := run_cell(position, lesson, module, record)) is not None:
+                continue
+            for code in shown_code(cell):
+                print(paint(code, "cyan") + "\n")
+            if (failure := run_cell(position, lesson, module, record)) is not None:
                 sys.stdout.flush()
                 print(paint(failure.text, "red", on=coloured(sys.stderr)), file=sys.stderr)
                 break
         if not record.closed:
             verdict()
+    record.names = dict(module.__dict__)
     record.seconds = time.perf_counter() - start
     return record
 
@@ -99,6 +105,21 @@ def run_cell(
     finally:
         record.cell = None
     return None
+
+
+def shown_code(cell: Cell) -> list[str]:
+    """The functions of a cell, as text for a plain run: they are the operations of the lesson.
+
+    Those of more than MOST_LINES lines, or with a leading underscore, are left to the file.
+    """
+    lines = cell.text.splitlines()
+    found = []
+    for node in cell.nodes:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            first, last = node.lineno - cell.line, node.end_lineno - cell.line
+            if last - first < MOST_LINES:
+                found.append("\n".join(f"    {line}" for line in lines[first : last + 1]))
+    return found
 
 
 def execute(cell: Cell, lesson: Lesson, module: types.ModuleType) -> None:

@@ -6,15 +6,18 @@
 
 The first argument is the label of the result. Results are computed by NumPy in float64 from the
 numbers given, never from the rounded text; what is shown has six significant digits. Long sums show
-their first and last terms.
+their first and last terms. `why="collect both uses"` says what a calculation is for. Each makes a
+`Working`, the calculation as data: see `working.py`.
 """
 
 from scratch_embed.lesson.worked.bpe import merge_pair, pieces
+from scratch_embed.lesson.worked.nudge import nudge
 from scratch_embed.lesson.worked.tables import (
     cross_entropy,
     lookup,
     matmul,
     onehot_product,
+    outer,
     scatter_add,
     softmax,
     unfold,
@@ -24,6 +27,7 @@ from scratch_embed.lesson.worked.vectors import (
     difference,
     distance,
     dot,
+    line,
     mean,
     norm,
     product,
@@ -32,10 +36,13 @@ from scratch_embed.lesson.worked.vectors import (
     scale,
     sigmoid,
     sum,
+    times,
 )
+from scratch_embed.lesson.worked.working import Line, Working
 
 __all__ = [
-    "cosine", "cross_entropy", "difference", "distance", "dot", "lookup", "matmul", "mean",
-    "merge_pair", "norm", "onehot_product", "pieces", "product", "quotient", "root",
-    "scale", "scatter_add", "sigmoid", "softmax", "sum", "unfold",
+    "Line", "Working", "cosine", "cross_entropy", "difference", "distance", "dot", "line",
+    "lookup", "matmul", "mean", "merge_pair", "norm", "nudge", "onehot_product", "outer", "pieces",
+    "product", "quotient", "root", "scale", "scatter_add", "sigmoid", "softmax", "sum", "times",
+    "unfold",
 ]  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scratch_embed.lesson.claims.printed import number
-from scratch_embed.lesson.look.terminal import paint, width, wrap
-from scratch_embed.lesson.worked.layout import write
+from scratch_embed.lesson.look.numbers import number
+from scratch_embed.lesson.look.terminal import paint
+from scratch_embed.lesson.worked.working import Line, present
 from scratch_embed.simulations.tokenizer import FEW, MANY
 from scratch_embed.text.pairs import Step, merge, pair_counts
 
@@ -26,15 +26,16 @@ def merge_pair(label: str, tokens: Sequence[str]) -> Step:
     best = max(counts.values())
     tied = [pair for pair, count in counts.items() if count == best]
     step = Step(tied[0], best, tied, counts, merge(tokens, tied[0]))
-    write(f"{label}: {len(tokens)} tokens, {sum(counts.values())} pairs, {len(counts)} different")
+    total, different = sum(counts.values()), len(counts)
+    lines = [Line("", (f"{label}: {len(tokens)} tokens, {total} pairs, {different} different",))]
     for count in sorted(set(counts.values()), reverse=True):
         names = "  ".join(_pair(pair) for pair, n in counts.items() if n == count)
-        print("\n".join(wrap(names, width(), f"    {number(count)}x  ")))
+        lines.append(Line("", (f"{number(count)}x {names}",), count))
     rivals = ", ".join(_pair(pair) for pair in tied[1:])
     told = f"tied with {rivals}; it comes first in the text" if rivals else "no other is as often"
-    write(f"  merge {_pair(step.pair)} ({told})")
-    print("\n".join(wrap(" ".join(map(_shown, step.tokens)), width(), "    ")))
-    return step
+    lines.append(Line("", (f"merge {_pair(step.pair)} ({told})",), step.pair))
+    lines.append(Line("", (" ".join(map(_shown, step.tokens)),), step.tokens))
+    return present(label, lines, step)
 
 
 def _pair(pair: tuple) -> str:

@@ -1,11 +1,11 @@
-"""The shapes that written-out arithmetic takes: number, vector, sum, chain of equals."""
+"""Numbers, vectors and sums as they stand in a hand calculation."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.lesson.claims.printed import number
-from scratch_embed.lesson.look.terminal import visible, width, wrap
+from scratch_embed.lesson.look.numbers import number
+from scratch_embed.lesson.worked.working import Line
 
 MOST = 8  # terms of a sum, or lines of a table, shown in full
 
@@ -35,23 +35,12 @@ def elide(texts: list[str], gap: str = "...") -> list[str]:
     return texts if len(texts) <= MOST else [*texts[:3], gap, texts[-1]]
 
 
-def chain(label: str, *stages: str) -> None:
-    """Print label = stage = stage ..., on one line if it fits, else a line a stage."""
-    single = f"  {label} = " + " = ".join(stages)
-    if visible(single) <= min(width(), 72):
-        print(single.replace("\u00a0", " "))
-        return
-    indent = 2 + visible(label) if visible(label) < width() // 3 else 4
-    if indent == 4:
-        print("\n".join(wrap(label, width(), "  ")))
-    for position, stage in enumerate(stages):
-        lead = f"  {label} = " if position == 0 and indent != 4 else " " * indent + " = "
-        print("\n".join(wrap(stage, width(), lead)))
-
-
-def write(text: str) -> None:
-    """Print one line of working, indented, wrapped where the terminal is narrow."""
-    print("\n".join(wrap(text, width(), "  ", " " * 6)))
+def few(lines: list[Line]) -> list[Line]:
+    """The lines; of many, the first ones, how many were left out, and the last."""
+    if len(lines) <= MOST:
+        return lines
+    left_out = Line("", (f"... ({len(lines) - MOST + 1} more)",))
+    return [*lines[: MOST - 2], left_out, lines[-1]]
 
 
 def vectors(*named) -> list[np.ndarray]:
@@ -60,10 +49,19 @@ def vectors(*named) -> list[np.ndarray]:
     for name, value in named:
         array = np.array(value, dtype=np.float64)
         if array.ndim != 1 or array.size == 0:
-            raise ValueError(f"{name} must be a vector with at least one number; "
-                             f"got shape {array.shape}")  # fmt: skip
+            raise ValueError(
+                f"{name} must be a vector with at least one number; got shape {array.shape}"
+            )
         arrays.append(array)
     if len({array.size for array in arrays}) > 1:
         sizes = ", ".join(f"{name} has {array.size}" for (name, _), array in zip(named, arrays))
         raise ValueError(f"vectors must be equally long; {sizes}")
     return arrays
+
+
+def matrix(name: str, value) -> np.ndarray:
+    """A float64 array with two axes."""
+    array = np.array(value, dtype=np.float64)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions; got shape {array.shape}")
+    return array

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.lesson.claims.printed import number
+from scratch_embed.lesson.look.numbers import number
 from scratch_embed.lesson.worked.layout import (
-    MOST,
-    chain,
     elide,
     factor,
+    few,
+    matrix,
     plus,
     vector,
     vectors,
-    write,
 )
+from scratch_embed.lesson.worked.vectors import dot_line
+from scratch_embed.lesson.worked.working import Line, present
 
-
-def _matrix(name: str, value) -> np.ndarray:
-    array = np.array(value, dtype=np.float64)
-    if array.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions; got shape {array.shape}")
-    return array
+OPENED = 6  # entries of a product that a plain run shows one by one
 
 
 def _rows(ids, num_rows: int) -> np.ndarray:
@@ -38,22 +34,15 @@ def _rows(ids, num_rows: int) -> np.ndarray:
     return ids
 
 
-def _numbered(texts: list[str]) -> None:
-    """A line each; of many, the first ones, how many were left out, and the last."""
-    if len(texts) > MOST:
-        texts = [*texts[: MOST - 2], f"... ({len(texts) - MOST + 1} more)", texts[-1]]
-    for text in texts:
-        write(text)
-
-
 def lookup(label: str, table, ids) -> np.ndarray:
     """out[n] = table[ids[n]], a line per id: gather.   (V, D), (N,) -> (N, D)"""
-    table = _matrix("table", table)
+    table = matrix("table", table)
     ids = _rows(ids, len(table))
     out = table[ids]
-    lines = [f"{label}[{n}] = row {id} = {vector(out[n])}" for n, id in enumerate(ids)]
-    _numbered(lines)
-    return out
+    lines = [
+        Line(f"{label}[{n}]", (f"row {id}", vector(out[n])), out[n]) for n, id in enumerate(ids)
+    ]
+    return present(label, few(lines), out)
 
 
 def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
@@ -61,7 +50,7 @@ def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
 
     A repeated id adds to what its row already holds. Raises IndexError for an id outside the table.
     """
-    values = _matrix("values", values)
+    values = matrix("values", values)
     ids = _rows(ids, num_rows)
     if len(ids) != len(values):
         raise ValueError(f"there are {len(ids)} ids for {len(values)} rows of values")
@@ -69,15 +58,21 @@ def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
     seen: set[int] = set()
     lines = []
     for n, (id, value) in enumerate(zip(ids.tolist(), values)):
-        out[id] += value
+        before, out[id] = out[id].copy(), out[id] + value
         text = f"{label}[{id}] += values[{n}] = {vector(value)}"
-        lines.append(text + (f", now {vector(out[id])}" if id in seen else ""))
+        again = f", now {vector(out[id])}" if id in seen else ""
+        places = zip(before, value, out[id])
+        parts = tuple(
+            Line(f"[{d}]", (f"{factor(a)} + {factor(b)}", number(c)), c)
+            for d, (a, b, c) in enumerate(places)
+        )
+        lines.append(Line("", (text + again,), out[id].copy(), parts=parts if again else ()))
         seen.add(id)
-    _numbered(lines)
+    lines = few(lines)
     untouched = [str(row) for row in range(num_rows) if row not in seen]
     if untouched:
-        write(f"rows never named stay 0: {', '.join(elide(untouched))}")
-    return out
+        lines.append(Line("", (f"rows never named stay 0: {', '.join(elide(untouched))}",)))
+    return present(label, lines, out)
 
 
 def unfold(label: str, image, patch_size: int) -> np.ndarray:
@@ -85,7 +80,7 @@ def unfold(label: str, image, patch_size: int) -> np.ndarray:
 
     A line for each, with the rows of its square. Raises ValueError when P does not divide a side.
     """
-    image = _matrix("image", image)
+    image = matrix("image", image)
     if image.shape[0] % patch_size or image.shape[1] % patch_size:
         raise ValueError(f"patch_size {patch_size} does not divide the sides of {image.shape}")
     patches = []
@@ -94,40 +89,56 @@ def unfold(label: str, image, patch_size: int) -> np.ndarray:
         for left in range(0, image.shape[1], patch_size):
             square = image[top : top + patch_size, left : left + patch_size]
             rows = " | ".join(" ".join(number(x) for x in row) for row in square)
-            lines.append(f"{label}[{len(patches)}] at row {top}, column {left}: {rows}")
+            text = f"{label}[{len(patches)}] at row {top}, column {left}: {rows}"
+            lines.append(Line("", (text,), square.ravel()))
             patches.append(square.ravel())
-    _numbered(lines)
-    return np.array(patches)
+    return present(label, few(lines), np.array(patches))
 
 
 def onehot_product(label: str, id: int, table) -> np.ndarray:
     """onehot(id) @ table: every row times 0 except one times 1.   (V, D) -> (D,)"""
-    table = _matrix("table", table)
+    table = matrix("table", table)
     (id,) = _rows([id], len(table))
     onehot = np.zeros(len(table))
     onehot[id] = 1.0
     out = onehot @ table
     terms = [f"{number(code)}*{vector(row)}" for code, row in zip(onehot, table)]
-    chain(label, f"{vector(onehot)} @ table", " + ".join(elide(terms)), vector(out))
-    return out
+    stages = f"{vector(onehot)} @ table", " + ".join(elide(terms)), vector(out)
+    return present(label, Line(label, stages, out), out)
 
 
-def matmul(label: str, a, b) -> np.ndarray:
-    """a @ b, each entry as the dot product of a row with a column.   (N, K), (K, M) -> (N, M)"""
-    a, b = _matrix("a", a), _matrix("b", b)
+def matmul(label: str, a, b, why: str = "") -> np.ndarray:
+    """a @ b: a line a row, which opens into dot products.   (N, K), (K, M) -> (N, M)"""
+    a, b = matrix("a", a), matrix("b", b)
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"a {a.shape} and b {b.shape} do not fit: a's columns must be b's rows")
     out = a @ b
     lines = []
     for i in range(len(a)):
-        for j in range(b.shape[1]):
-            terms = [f"{factor(x)}*{factor(y)}" for x, y in zip(a[i], b[:, j])]
-            lines.append(f"{label}[{i},{j}] = {' + '.join(elide(terms))} = {number(out[i, j])}")
-    _numbered(lines)
-    return out
+        entries = tuple(dot_line(f"[{i},{j}]", a[i], b[:, j]) for j in range(b.shape[1]))
+        opened = out.size <= OPENED
+        lines.append(Line(f"{label}[{i}]", (vector(out[i]),), out[i], "", entries, opened))
+    if why:
+        lines = [Line("", (why + ":",)), *lines]
+    return present(label, few(lines), out)
 
 
-def softmax(label: str, logits) -> np.ndarray:
+def outer(label: str, a, b, why: str = "") -> np.ndarray:
+    """out[i, j] = a[i] * b[j], a line a row.   (N,), (M,) -> (N, M)"""
+    a, b = np.array(a, dtype=np.float64), np.array(b, dtype=np.float64)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"outer takes two vectors; got shapes {a.shape} and {b.shape}")
+    out = np.outer(a, b)
+    lines = [
+        Line(f"{label}[{i}]", (f"{factor(x)} * {vector(b)}", vector(out[i])), out[i])
+        for i, x in enumerate(a)
+    ]
+    if why:
+        lines = [Line("", (why + ":",)), *lines]
+    return present(label, few(lines), out)
+
+
+def softmax(label: str, logits, why: str = "") -> np.ndarray:
     """exp(z[i]) / sum of exp(z[j]): exponentials, their sum, shares.   (V,) -> (V,)
 
     Computed with the largest logit subtracted first, which changes no share and cannot overflow;
@@ -137,19 +148,26 @@ def softmax(label: str, logits) -> np.ndarray:
     top = logits.max() if np.abs(logits).max() > 30.0 else 0.0
     exps = np.exp(logits - top)
     shift = f" - {number(top)}" if top else ""
-    chain(f"exp({label}{shift})", vector(exps))
-    chain("sum", plus(exps), number(exps.sum()))
     shares = exps / exps.sum()
-    chain(f"softmax({label})", f"{vector(exps)} / {number(exps.sum())}", vector(shares))
-    return shares
+    parts = tuple(
+        Line(f"[{i}]", (f"{number(e)} / {number(exps.sum())}", number(p)), p)
+        for i, (e, p) in enumerate(zip(exps, shares))
+    )
+    together = f"{vector(exps)} / {number(exps.sum())}", vector(shares)
+    lines = (
+        Line(f"exp({label}{shift})", (vector(exps),), exps, why),
+        Line("sum", (plus(exps), number(exps.sum())), exps.sum()),
+        Line(f"softmax({label})", together, shares, "", parts),
+    )
+    return present(label, lines, shares)
 
 
-def cross_entropy(label: str, logits, target: int) -> float:
+def cross_entropy(label: str, logits, target: int, why: str = "") -> float:
     """-log softmax(z)[target] = log(sum of exp(z[j])) - z[target].   (V,) -> number, in nats"""
     (logits,) = vectors((label, logits))
     (target,) = _rows([target], len(logits))
     top = logits.max()
     total = float(top + np.log(np.exp(logits - top).sum()))
     result = total - float(logits[target])
-    chain(label, f"-log(softmax[{target}])", f"-log({number(np.exp(-result))})", number(result))
-    return result
+    stages = f"-log(softmax[{target}])", f"-log({number(np.exp(-result))})", number(result)
+    return present(label, Line(label, stages, result, why), result)

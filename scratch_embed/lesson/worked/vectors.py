@@ -6,129 +6,163 @@ import math
 
 import numpy as np
 
-from scratch_embed.lesson.claims.printed import number
-from scratch_embed.lesson.worked.layout import (
-    MOST,
-    chain,
-    elide,
-    factor,
-    plus,
-    vector,
-    vectors,
-    write,
-)
+from scratch_embed.lesson.look.numbers import number
+from scratch_embed.lesson.worked.layout import MOST, elide, factor, plus, vector, vectors
+from scratch_embed.lesson.worked.working import Line, present
 
 
-def product(label: str, *numbers):
+def line(label: str, expression: str, value, why: str = ""):
+    """Anything else: label = expression = value. Write the numbers into the expression yourself.
+
+    >>> rate, g = 0.1, 0.5
+    >>> _ = line("w", f"2 - {rate} * {g}", 2 - rate * g)
+      w = 2 - 0.1 * 0.5 = 1.95
+    """
+    shown = number(value) if np.ndim(value) == 0 else vector(value)
+    return present(label, Line(label, (expression, shown), value, why), value)
+
+
+def product(label: str, *numbers, why: str = ""):
     """6 * 3 = 18. Whole numbers stay exact. Returns the product."""
     whole = all(isinstance(x, (int, np.integer)) for x in numbers)
     result = math.prod(int(x) for x in numbers) if whole else float(np.prod(numbers))
-    chain(label, " * ".join(factor(x) for x in numbers), number(result))
-    return result
+    stages = " * ".join(factor(x) for x in numbers), number(result)
+    return present(label, Line(label, stages, result, why), result)
 
 
-def quotient(label: str, numerator, denominator) -> float:
+def quotient(label: str, numerator, denominator, why: str = "") -> float:
     """1.2042 / 0.0860233 = 13.9986. Raises ZeroDivisionError for a zero denominator."""
     result = float(numerator) / float(denominator)
-    chain(label, f"{factor(numerator)} / {factor(denominator)}", number(result))
-    return result
+    stages = f"{factor(numerator)} / {factor(denominator)}", number(result)
+    return present(label, Line(label, stages, result, why), result)
 
 
-def root(label: str, x) -> float:
+def root(label: str, x, why: str = "") -> float:
     """sqrt(512) = 22.6274. Raises ValueError for a negative number."""
     result = math.sqrt(x)
-    chain(label, f"sqrt({number(x)})", number(result))
-    return result
+    return present(label, Line(label, (f"sqrt({number(x)})", number(result)), result, why), result)
 
 
-def sum(label: str, *terms):
+def sum(label: str, *terms, why: str = ""):
     """The sum of one vector's numbers, of several numbers, or of several vectors, place by place.
 
     Returns a float, or for several vectors their sum (D,). Whole numbers stay whole.
     """
+    if len(terms) > 1 and any(np.ndim(term) for term in terms):
+        return _sum_vectors(label, terms, why)
     if len(terms) == 1:
         (values,) = vectors((label, terms[0]))
         result = float(values.sum())
-    elif all(np.ndim(term) == 0 for term in terms):
+    else:
         values = np.array(terms)
         result = values.sum().item()
-    else:
-        return _sum_vectors(label, terms)
-    chain(label, plus(values), number(result))
-    return result
+    return present(label, Line(label, (plus(values), number(result)), result, why), result)
 
 
-def _sum_vectors(label: str, terms) -> np.ndarray:
+def _sum_vectors(label: str, terms, why: str) -> np.ndarray:
     arrays = vectors(*((f"term {k}", term) for k, term in enumerate(terms)))
     result = np.sum(arrays, axis=0)
-    chain(label, " + ".join(vector(array) for array in arrays), vector(result))
-    for place, column in enumerate(zip(*arrays)):
-        if place < MOST:
-            write(f"  [{place}]  {plus(column)} = {number(result[place])}")
-    return result
+    parts = tuple(
+        Line(f"[{place}]", (plus(column), number(result[place])), result[place])
+        for place, column in enumerate(zip(*arrays))
+        if place < MOST
+    )
+    stages = " + ".join(vector(array) for array in arrays), vector(result)
+    return present(label, Line(label, stages, result, why, parts, opened=True), result)
 
 
-def mean(label: str, values) -> float:
+def mean(label: str, values, why: str = "") -> float:
     """(2 + 4 + 9) / 3 = 5"""
     (values,) = vectors((label, values))
     result = float(values.mean())
-    chain(label, f"({plus(values)}) / {values.size}", f"{number(values.sum())} / {values.size}",
-          number(result))  # fmt: skip
-    return result
+    stages = (
+        f"({plus(values)}) / {values.size}",
+        f"{number(values.sum())} / {values.size}",
+        number(result),
+    )
+    return present(label, Line(label, stages, result, why), result)
 
 
-def difference(label: str, a, b) -> np.ndarray:
+def difference(label: str, a, b, why: str = "") -> np.ndarray:
     """[0.72, -0.41] - [0.68, -0.38] = [0.04, -0.03]. Returns a - b, shape (D,)."""
     a, b = vectors(("a", a), ("b", b))
-    chain(label, f"{vector(a)} - {vector(b)}", vector(a - b))
-    return a - b
+    parts = _places(a, b, "-", a - b)
+    stages = f"{vector(a)} - {vector(b)}", vector(a - b)
+    return present(label, Line(label, stages, a - b, why, parts), a - b)
 
 
-def scale(label: str, by: float, values) -> np.ndarray:
+def scale(label: str, by: float, values, why: str = "") -> np.ndarray:
     """2 * [0.3, -0.5] = [0.6, -1]. Returns by * values, shape (D,)."""
     (values,) = vectors((label, values))
-    chain(label, f"{factor(by)} * {vector(values)}", vector(by * values))
-    return by * values
+    out = by * values
+    parts = _places(np.full_like(values, by), values, "*", out)
+    stages = f"{factor(by)} * {vector(values)}", vector(out)
+    return present(label, Line(label, stages, out, why, parts), out)
 
 
-def dot(label: str, a, b) -> float:
-    """a . b = sum of a[j] * b[j], every product shown. Returns the number."""
+def times(label: str, a, b, why: str = "") -> np.ndarray:
+    """Place by place: [2, 3] * [0.5, -1] = [1, -3]. Returns a * b, shape (D,)."""
     a, b = vectors(("a", a), ("b", b))
+    stages = f"{vector(a)} * {vector(b)}", vector(a * b)
+    return present(label, Line(label, stages, a * b, why, _places(a, b, "*", a * b)), a * b)
+
+
+def _places(a: np.ndarray, b: np.ndarray, sign: str, out: np.ndarray) -> tuple[Line, ...]:
+    """What a line on vectors opens into: a line a place."""
+    return tuple(
+        Line(f"[{place}]", (f"{factor(x)} {sign} {factor(y)}", number(z)), z)
+        for place, (x, y, z) in enumerate(zip(a, b, out))
+    )
+
+
+def dot_line(label: str, a: np.ndarray, b: np.ndarray, why: str = "") -> Line:
+    """a . b as one line that opens into its products."""
     result = float(a @ b)
     terms = [f"{factor(x)}*{factor(y)}" for x, y in zip(a, b)]
-    chain(label, " + ".join(elide(terms)), plus(a * b), number(result))
-    return result
+    parts = tuple(Line(term, (number(x * y),), x * y) for term, x, y in zip(terms, a, b))
+    return Line(label, (" + ".join(elide(terms)), plus(a * b), number(result)), result, why, parts)
 
 
-def sigmoid(label: str, x: float) -> float:
+def dot(label: str, a, b, why: str = "") -> float:
+    """a . b = sum of a[j] * b[j], every product shown. Returns the number."""
+    a, b = vectors(("a", a), ("b", b))
+    return present(label, dot_line(label, a, b, why), float(a @ b))
+
+
+def sigmoid(label: str, x: float, why: str = "") -> float:
     """s(x) = 1 / (1 + exp(-x)), a score made into a probability. Returns the number."""
     result = float(1 / (1 + np.exp(-x))) if x >= 0 else float(np.exp(x) / (1 + np.exp(x)))
-    chain(f"s({label})", f"1 / (1 + exp({number(-x)}))", number(result))
-    return result
+    stages = f"1 / (1 + exp({number(-x)}))", number(result)
+    return present(label, Line(f"s({label})", stages, result, why), result)
 
 
-def norm(label: str, values) -> float:
+def norm(label: str, values, why: str = "") -> float:
     """|a| = sqrt(sum of a[j]**2)"""
     (values,) = vectors((label, values))
-    return _root_of_squares(label, values)
+    return present(label, _root_of_squares(label, values, why), float(np.sqrt(np.sum(values**2))))
 
 
-def distance(label: str, a, b) -> float:
+def distance(label: str, a, b, why: str = "") -> float:
     """Euclidean: |a - b| = sqrt(sum of (a[j] - b[j])**2), with the difference shown first."""
     a, b = vectors(("a", a), ("b", b))
-    write(f"{vector(a)} - {vector(b)} = {vector(a - b)}")
-    return _root_of_squares(label, a - b)
+    gap = Line("", (f"{vector(a)} - {vector(b)} = {vector(a - b)}",), a - b, why)
+    root = _root_of_squares(label, a - b)
+    return present(label, (gap, root), root.value)
 
 
-def _root_of_squares(label: str, values: np.ndarray) -> float:
+def _root_of_squares(label: str, values: np.ndarray, why: str = "") -> Line:
     result = float(np.sqrt(np.sum(values**2)))
     squares = " + ".join(elide([f"{factor(x)}^2" for x in values]))
-    chain(label, f"sqrt({squares})", f"sqrt({plus(values**2)})",
-          f"sqrt({number(np.sum(values**2))})", number(result))  # fmt: skip
-    return result
+    stages = (
+        f"sqrt({squares})",
+        f"sqrt({plus(values**2)})",
+        f"sqrt({number(np.sum(values**2))})",
+        number(result),
+    )
+    return Line(label, stages, result, why)
 
 
-def cosine(label: str, a, b) -> float:
+def cosine(label: str, a, b, why: str = "") -> float:
     """cos(a, b) = a . b / (|a| |b|). Raises ValueError when one of them is zero."""
     a, b = vectors(("a", a), ("b", b))
     lengths = float(np.sqrt(a @ a)), float(np.sqrt(b @ b))
@@ -136,5 +170,10 @@ def cosine(label: str, a, b) -> float:
         raise ValueError("the cosine of a zero vector is not defined")
     result = float(a @ b) / (lengths[0] * lengths[1])
     lengths_shown = f"({number(lengths[0])} * {number(lengths[1])})"
-    chain(label, "a . b / (|a| |b|)", f"{number(a @ b)} / {lengths_shown}", number(result))
-    return result
+    parts = (
+        dot_line("a . b", a, b),
+        _root_of_squares("|a|", a),
+        _root_of_squares("|b|", b),
+    )
+    stages = "a . b / (|a| |b|)", f"{number(a @ b)} / {lengths_shown}", number(result)
+    return present(label, Line(label, stages, result, why, parts), result)

@@ -1,0 +1,39 @@
+"""The difference quotient: the one place where a derivative is measured by nudging an input.
+
+(f(h) - f(-h)) / 2h        off by about h^2 from curvature, and by eps |f| / h from rounding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def quotient(f: Callable[[float], float], h: float) -> float:
+    """(f(h) - f(-h)) / 2h, the central difference of a function of one number at 0."""
+    return (f(h) - f(-h)) / (2 * h)
+
+
+def moved(array: np.ndarray, index: tuple[int, ...], by: float) -> np.ndarray:
+    """A copy of the array in which one entry is larger by `by`."""
+    array = np.array(array, dtype=np.float64)
+    array[index] += by
+    return array
+
+
+def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.ndarray:
+    """d loss / d array, measured: every entry nudged up and down by h.    (...) -> (...)
+
+    loss takes an array like `array` and returns one number. It is called with copies, twice for
+    each entry.
+
+    >>> slopes(lambda w: (w**2).sum(), [1.0, -3.0]).round(6).tolist()
+    [2.0, -6.0]
+    """
+    array = np.array(array, dtype=np.float64)
+    found = [
+        quotient(lambda t, index=index: float(loss(moved(array, index, t))), h)
+        for index in np.ndindex(array.shape)
+    ]
+    return np.array(found).reshape(array.shape)

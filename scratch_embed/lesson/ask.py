@@ -1,0 +1,139 @@
+"""Guesses: a question before the calculation, and its answer after.
+
+    q = guess("Which rows of E get a gradient?", ["all six", "the rows that were read"])
+    ...                                              # the calculation, in the same or the next cell
+    q.answer("the rows that were read", because="nobody else's number is in the loss")
+
+A run without a person prints the question, then the calculation, then the answer. A person who
+steps is asked where the question stands, and judged where the answer does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scratch_embed.lesson.look.numbers import number
+from scratch_embed.lesson.look.terminal import paint, width, wrap
+from scratch_embed.lesson.record import current
+
+LETTERS = "ABCDEFGHIJ"
+
+
+@dataclass
+class Question:
+    """A question that was asked, what was typed, and, once computed, the answer."""
+
+    text: str
+    options: list[str] | None = None
+    unit: str = ""
+    typed: str = ""  # what the person typed; "" when nobody was asked, or would rather see it
+    right: bool | None = None  # None until answered, and when nothing was typed
+    shown: str = ""  # the answer as it was told
+    because: str = ""
+    cell: int | None = field(default=None, compare=False)
+
+    def answer(
+        self,
+        value,
+        because: str = "",
+        slips: Mapping | None = None,
+        tolerance: float | None = None,
+    ) -> None:
+        """Tell the answer that this run computed, and judge what was typed.
+
+        value: a number, or the text of the right option, chosen by a computation.
+        because: the reason, in a sentence.
+        slips: {a wrong number or option: the mistake that leads to it}, told to whoever typed it.
+        tolerance: how far a typed number may be off (1 % of the answer by default).
+        Raises ValueError for a text that is not among the options, TypeError for a value that is
+        not one finite number.
+        """
+        value = self._checked(value)
+        self.because = because
+        letter = f"{LETTERS[self.options.index(value)]}) " if self.options else ""
+        self.shown = f"{letter}{value if self.options else number(value)}{self.unit}"
+        if self.typed:
+            self.right = is_right(self.typed, value, self.options, tolerance)
+            told = paint("Right.", "green") if self.right else paint("No.", "red")
+            slip = "" if self.right else self._slip(slips or {}, tolerance)
+            print("\n".join(wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")))
+        reason = f": {because}" if because else ""
+        print("\n".join(wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")))
+
+    def _checked(self, value):
+        if self.options is not None:
+            if value not in self.options:
+                raise ValueError(f"the answer {value!r} is not among the options {self.options!r}")
+            return value
+        if isinstance(value, (str, bool, np.bool_)) or np.ndim(value) != 0:
+            raise TypeError(f"without options the answer is one number; got {value!r}")
+        if not math.isfinite(value):
+            raise ValueError(f"the answer must be a finite number; got {value}")
+        return value.item() if hasattr(value, "item") else value
+
+    def _slip(self, slips: Mapping, tolerance: float | None) -> str:
+        for wrong, mistake in slips.items():
+            if is_right(self.typed, wrong, self.options, tolerance):
+                return mistake
+        return ""
+
+
+def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -> Question:
+    """Ask before the calculation. The answer is given with `.answer(value)`, after it.
+
+    options: the choices, labelled A, B, C, ...; None when a number is asked for.
+    unit: printed behind a number, such as " MB".
+    Raises ValueError for fewer than two options, or equal ones.
+    """
+    options = None if options is None else list(options)
+    if options is not None and not (
+        2 <= len(options) <= len(LETTERS) and len(set(options)) == len(options)
+    ):
+        raise ValueError(f"options must be 2 to {len(LETTERS)} different texts; got {options!r}")
+    record = current()
+    asked = Question(question, options, unit, cell=record.cell)
+    lines = wrap(question, width(), "  ? ")
+    for letter, option in zip(LETTERS, options or []):
+        lines += wrap(option, width(), f"    {letter}) ")
+    print("\n".join(lines))
+    if record.ask is not None:
+        asked.typed = _typed(record.ask, options)
+    record.questions.append(asked)
+    return asked
+
+
+def _typed(ask, options: list[str] | None) -> str:
+    typed = ask("    your guess (Enter to see): ")
+    while typed.strip() and options and not _names_an_option(typed, options):
+        typed = ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ")
+    return typed.strip()
+
+
+def _names_an_option(typed: str, options: list[str]) -> bool:
+    typed = typed.strip().strip("().").casefold()
+    return typed in LETTERS[: len(options)].casefold() or typed in map(str.casefold, options)
+
+
+def is_right(typed: str, answer, options: Sequence[str] | None = None, tolerance=None) -> bool:
+    """Whether a typed answer is right: the option's letter or text, or a number near enough.
+
+    Numbers may be typed with commas, units and percent signs: "195 MiB", "102,400,000", "98.3 %".
+    """
+    from scratch_embed.lesson.claims.printed import read_figure
+
+    typed = typed.strip()
+    if options:
+        if answer not in options:
+            return False
+        letter = LETTERS[list(options).index(answer)]
+        return typed.strip("().").upper() == letter or typed.casefold() == answer.casefold()
+    try:
+        value = read_figure(typed).value
+    except ValueError:
+        return False
+    near = abs(answer) * 0.01 if tolerance is None else tolerance
+    return abs(value - answer) <= near * (1 + 1e-9)

@@ -1,0 +1,105 @@
+"""`python -m lessons claims`: the pages of verdicts, the counts, and the errata of each source.
+
+A page is a plain script in `lessons/claims/`. It takes the values of its lesson or lab with
+`values_of("ch00_lookup")`, which runs that script once, quietly, and judges each claim.
+"""
+
+from __future__ import annotations
+
+import io
+import runpy
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
+from scratch_embed.lesson.claims.ledger import load
+from scratch_embed.lesson.look.terminal import paint, width, wrap
+
+COLOURS = {"reproduced": "green", "measured": "green", "corrected": "yellow", "given": "dim",
+           "open": "magenta"}  # fmt: skip
+LESSONS = Path.cwd() / "lessons"
+
+
+@cache
+def values_of(name: str, quick: bool = True) -> SimpleNamespace:
+    """The names that a lesson or lab leaves behind, after one quiet run in this process.
+
+    name: "ch00_lookup", or "labs/tied_or_untied". Raises RuntimeError when the run did not pass.
+    """
+    from scratch_embed.lesson.record import Options
+    from scratch_embed.lesson.walk import cells, runner
+
+    path = folder() / f"{name}.py"
+    with redirect_stdout(io.StringIO()):
+        record = runner.run(cells.load(path), Options(quick=quick))
+    if not record.passed:
+        raise RuntimeError(f"{name} did not pass, so nothing can be judged by its values")
+    return SimpleNamespace(**record.names)
+
+
+_folder: list[Path] = []
+
+
+def folder() -> Path:
+    """The folder of the lessons whose claims are being judged."""
+    return _folder[-1] if _folder else LESSONS
+
+
+def judge_page(path: Path) -> list[Verdict]:
+    """Run one claims file; its verdicts in the order in which they were given."""
+    page = Page({claim.id: claim for claim in load(path.with_name("claims.csv"))})
+    _folder.append(path.parent.parent)
+    try:
+        with judging(page):
+            runpy.run_path(str(path), run_name="claims")
+    finally:
+        _folder.pop()
+    return page.verdicts
+
+
+def find_pages(lessons: Path) -> dict[str, Path]:
+    """The claims files of a course by name: {"ch00": .../claims/ch00.py, ...}."""
+    return {path.stem: path for path in sorted((lessons / "claims").glob("*.py"))}
+
+
+def page_text(title: str, verdicts: Iterable[Verdict]) -> str:
+    """A page as text: each claim with its source named, its print, its verdict and the reason."""
+    lines = [paint(title, "bold"), "-" * min(len(title), width()), ""]
+    for verdict in verdicts:
+        lines += _told(verdict)
+    return "\n".join(lines)
+
+
+def _told(verdict: Verdict) -> list[str]:
+    claim, indent = verdict.claim, " " * 12
+    head = f"{claim.source}, {claim.section}: {claim.statement}"
+    figures = [f'printed "{claim.printed}"' if claim.printed else "", verdict.computed]
+    figures = ", computed ".join(text for text in figures if text)
+    word = f"{verdict.word:<11} "
+    lines = wrap(head, width(), paint(word, COLOURS[verdict.word]), indent)
+    for text in filter(None, (figures, verdict.told, verdict.lab and f"lab: {verdict.lab}")):
+        lines += wrap(text, width(), indent)
+    return [*lines, ""]
+
+
+def counts_text(verdicts: Iterable[Verdict]) -> str:
+    """reproduced 301, measured 24, ...: how many of each."""
+    counts = Counter(verdict.word for verdict in verdicts)
+    return ", ".join(f"{counts[word]} {word}" for word in WORDS) + f": {counts.total()} claims"
+
+
+def errata_text(source: str, verdicts: Iterable[Verdict]) -> str:
+    """What one source prints that is wrong, in the order of the source."""
+    wrong = [v for v in verdicts if v.claim.source == source and v.word == "corrected"]
+    title = f"Errata: {source} ({len(wrong)})"
+    lines = [paint(title, "bold"), "-" * min(len(title), width()), ""]
+    for verdict in wrong:
+        printed = f' (printed "{verdict.claim.printed}")' if verdict.claim.printed else ""
+        lines += wrap(f"{verdict.claim.section}: {verdict.claim.statement}{printed}", width(), "")
+        right = f"{verdict.computed}: " if verdict.computed else ""
+        lines += [*wrap(f"right: {right}{verdict.told}", width(), "    "), ""]
+    return "\n".join(lines)

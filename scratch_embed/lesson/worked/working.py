@@ -1,0 +1,85 @@
+"""A hand calculation as data: lines with an expression, its numbers and its value.
+
+    z[cat] = 0.6*0.8 + 0.1*(-0.2) + 0.3*0.4     a Line: the name of a result, and the stages of the
+           = 0.48 - 0.02 + 0.12                 calculation, the last of which is the result
+           = 0.58
+        0.6*0.8 = 0.48                          its parts, Lines again: what the line opens into
+
+A `Working` is a few such lines under one title. `worked.dot` and its like make one, hand it to the
+run that they are called in, and return the result. What a run does with it is the run's affair: a
+plain run prints it whole, a person who steps sees it line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scratch_embed.lesson.look.terminal import visible, width, wrap
+from scratch_embed.lesson.record import current
+
+ROOM = 72  # columns that a line may fill before its stages get a line each
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: `name = stage = stage = ...`; without a name, a sentence."""
+
+    name: str
+    stages: tuple[str, ...]
+    value: object = None  # what the line comes to: a number or an array
+    why: str = ""  # what the line is for: "collect both uses"
+    parts: tuple[Line, ...] = ()  # what it opens into
+    opened: bool = False  # whether a plain run shows the parts too
+
+    def text(self, indent: int = 2) -> list[str]:
+        """The line as it stands in a terminal, without its parts."""
+        lead = " " * indent
+        if not self.name:
+            return wrap(self.stages[0], width(), lead, lead + "    ")
+        return _chain(self.name, self.stages, lead)
+
+
+@dataclass(frozen=True)
+class Working:
+    """The lines of one calculation, and the result that it comes to."""
+
+    title: str
+    lines: tuple[Line, ...]
+    value: object = None
+
+    def text(self, everything: bool = False) -> str:
+        """All lines, each below what it is for; parts where a line is opened (or `everything`)."""
+        return "\n".join(_laid(self.lines, 2, everything))
+
+
+def present(title: str, lines: Line | Iterable[Line], value):
+    """Hand a working to the run that is under way, and return its result."""
+    lines = (lines,) if isinstance(lines, Line) else tuple(lines)
+    current().show(Working(title, lines, value))
+    return value
+
+
+def _laid(lines: Iterable[Line], indent: int, everything: bool) -> list[str]:
+    laid = []
+    for line in lines:
+        if line.why:
+            laid += wrap(line.why + ":", width(), " " * indent)
+        laid += line.text(indent)
+        if line.parts and (line.opened or everything):
+            laid += _laid(line.parts, indent + 4, everything)
+    return laid
+
+
+def _chain(name: str, stages: tuple[str, ...], lead: str) -> list[str]:
+    """name = stage = stage ..., on one line if it fits, else a line a stage."""
+    single = f"{lead}{name} = " + " = ".join(stages)
+    if visible(single) <= min(width(), ROOM):
+        return [single.replace("\u00a0", " ")]
+    beside = visible(name) < width() // 3  # else the name gets a line of its own
+    laid = [] if beside else wrap(name, width(), lead)
+    indent = lead + " " * (visible(name) if beside else 2)
+    for position, stage in enumerate(stages):
+        first = f"{lead}{name} = " if position == 0 and beside else f"{indent} = "
+        laid += wrap(stage, width(), first)
+    return laid
