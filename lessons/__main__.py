@@ -12,4 +12,5 @@ for library in ("OPENBLAS", "MKL"):
 
 from scratch_embed.lesson.walk.cli import main
 
-sys.exit(main(Path(__file__).parent))
+if __name__ == "__main__":  # not in a process that runs a part of the course
+    sys.exit(main(Path(__file__).parent))

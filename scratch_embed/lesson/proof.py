@@ -15,7 +15,7 @@ import numpy as np
 
 from scratch_embed.lesson.look.numbers import number
 from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
-from scratch_embed.lesson.record import Row, current
+from scratch_embed.lesson.record import Record, Row, current
 
 LABELS = {"hand": "by hand", "ours": "code", "numeric": "nudged"}
 FEW = 8  # numbers of an array that are shown
@@ -115,9 +115,7 @@ def _row(name: str, arrays: dict, rtol: float, atol: float, differs: bool = Fals
 
 
 def _record(row: Row) -> None:
-    record = current()
-    record.rows.append(row)
-    record.closed = False
+    current().rows.append(row)
 
 
 def _told(row: Row) -> list[str]:
@@ -191,3 +189,19 @@ def _stacked(table: list[list[str]]) -> str:
         lines.append(f"  {row}  {mark}".rstrip())
         lines += [f"    {way:<{size}}  {text}" for way, text in zip(ways, texts)]
     return "\n".join(lines)
+
+
+def summary(record: Record) -> str:
+    """One sentence: how many comparisons hold, how many guesses were right, what went wrong."""
+    parts = []
+    if record.rows:
+        held = sum(row.holds for row in record.rows)
+        parts.append(f"{held} of {len(record.rows)} comparisons hold")
+    judged = [question for question in record.questions if question.right is not None]
+    if judged:
+        right = sum(question.right for question in judged)
+        parts.append(f"{right} of {len(judged)} guesses right")
+    if record.failures:
+        parts.append("stopped by an error" if record.ask is None else "an error left standing")
+    text = ", ".join(parts) or "nothing to compare"
+    return text + ("." if record.passed else f": {paint('FAILED', 'red')}")

@@ -6,6 +6,7 @@ A page is a plain script in `lessons/claims/`. It takes the values of its lesson
 
 from __future__ import annotations
 
+import ast
 import io
 import runpy
 from collections import Counter
@@ -14,31 +15,40 @@ from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
 from scratch_embed.lesson.claims.ledger import load
 from scratch_embed.lesson.look.terminal import paint, width, wrap
+
+if TYPE_CHECKING:
+    from scratch_embed.lesson.record import Record
 
 COLOURS = {"reproduced": "green", "measured": "green", "corrected": "yellow", "given": "dim",
            "open": "magenta"}  # fmt: skip
 LESSONS = Path.cwd() / "lessons"
 
 
-@cache
-def values_of(name: str, quick: bool = True) -> SimpleNamespace:
+def values_of(name: str) -> SimpleNamespace:
     """The names that a lesson or lab leaves behind, after one quiet run in this process.
 
-    name: "ch00_lookup", or "labs/tied_or_untied". Raises RuntimeError when the run did not pass.
+    name: "ch00_lookup", or "labs/tied_or_untied" (in its quick size). Raises RuntimeError when the
+    run did not pass.
     """
-    from scratch_embed.lesson.record import Options
-    from scratch_embed.lesson.walk import cells, runner
-
-    path = folder() / f"{name}.py"
-    with redirect_stdout(io.StringIO()):
-        record = runner.run(cells.load(path), Options(quick=quick))
+    record = run_quietly(folder() / f"{name}.py")
     if not record.passed:
         raise RuntimeError(f"{name} did not pass, so nothing can be judged by its values")
     return SimpleNamespace(**record.names)
+
+
+@cache
+def run_quietly(path: Path) -> Record:
+    """The record of a run without output, made once a process. A lab takes its quick size."""
+    from scratch_embed.lesson.record import Options
+    from scratch_embed.lesson.walk import cells, runner
+
+    with redirect_stdout(io.StringIO()):
+        return runner.run(cells.load(path), Options(quick=path.parent.name == "labs"))
 
 
 _folder: list[Path] = []
@@ -61,9 +71,10 @@ def judge_page(path: Path) -> list[Verdict]:
     return page.verdicts
 
 
-def find_pages(lessons: Path) -> dict[str, Path]:
-    """The claims files of a course by name: {"ch00": .../claims/ch00.py, ...}."""
-    return {path.stem: path for path in sorted((lessons / "claims").glob("*.py"))}
+def title(path: Path) -> str:
+    """The first line of a page's docstring."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    return (doc or "").partition("\n")[0].rstrip(".")
 
 
 def page_text(title: str, verdicts: Iterable[Verdict]) -> str:

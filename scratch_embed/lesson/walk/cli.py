@@ -10,23 +10,27 @@ import sys
 from pathlib import Path
 
 from scratch_embed.lesson.record import Options, running
-from scratch_embed.lesson.walk import cells
-from scratch_embed.lesson.walk.quizzes import listing as quiz_listing
-from scratch_embed.lesson.walk.suite import listing, run_all, step_one, trace_one
+from scratch_embed.lesson.walk import greeting, marks
+from scratch_embed.lesson.walk.course import Course
+from scratch_embed.lesson.walk.suite import run_all, step_one, trace_one
 from scratch_embed.lesson.walk.usage import Parser, UsageError
 
 EXAMPLES = """\
-python -m lessons               list the lessons
-python -m lessons 0             run lesson 0
-python -m lessons 0 3 5         run several
-python -m lessons all           run all, with a closing table
-python -m lessons 0 --step      walk through lesson 0 cell by cell
-python -m lessons 17 --trace    walk through the backward of lesson 17 step by step
-python -m lessons figures       draw every figure
-python -m lessons exercise      list the exercises: write a piece yourself and have it checked
-python -m lessons quiz          list every quiz question (quiz 0 3: those of lessons 0 and 3)
+python -m lessons                  the map: where to begin, and what there is
+python -m lessons 0                run lesson 0; also by name, or a part of it: tied
+python -m lessons 0 --step         walk through it, an Enter a step
+python -m lessons 11 --trace       walk through the backward of lesson 11
+python -m lessons all              run every lesson, lab and page of claims, a line each
+python -m lessons exercise [NAME]  write a piece yourself, and have it checked
+python -m lessons quiz [N ...]     list the questions that the lessons ask
+python -m lessons lab [NAME]       list the experiments, or run one (all: every one)
+python -m lessons claims [PAGE]    what printed sources say, judged
+python -m lessons errata [SOURCE]  what they print that is wrong, and what is right
+python -m lessons glossary [TERM]  the words, and the lessons that explain them
+python -m lessons figures          draw every figure
+python -m lessons --forget         forget which lessons were finished
 """
-FLAGS = ("--step", "--trace", "--quiet", "--quick", "--text", "--ledger", "--help")
+FLAGS = ("--step", "--trace", "--quiet", "--quick", "--text", "--ledger", "--forget", "--help")
 
 
 def parser(script: str | None = None) -> Parser:
@@ -38,16 +42,14 @@ def parser(script: str | None = None) -> Parser:
         allow_abbrev=False,
     )
     if not script:
-        what = "N | all | figures | quiz"
-        made.add_argument("what", nargs="*", metavar=what, help="which lessons")
-    made.add_argument("--step", action="store_true", help="walk through cell by cell")
+        made.add_argument("what", nargs="*", metavar="what", help="which lessons, or a word below")
+        made.add_argument("--forget", action="store_true", help="forget what was finished")
+    made.add_argument("--step", action="store_true", help="walk through it")
     made.add_argument("--trace", action="store_true", help="walk through its backward")
-    made.add_argument(
-        "--quiet", action="store_true", help="print only what is wrong, and the table"
-    )
+    made.add_argument("--quiet", action="store_true", help="print only what is wrong")
     made.add_argument("--quick", action="store_true", help="smaller experiments")
     made.add_argument("--text", metavar="FILE", help="read this text instead of the standard one")
-    made.add_argument("--ledger", metavar="FILE", help="write every answer to this file as JSON")
+    made.add_argument("--ledger", metavar="FILE", help="write every verdict to this file as JSON")
     return made
 
 
@@ -67,7 +69,7 @@ def begin() -> None:
 def main(folder: str | Path, argv: list[str] | None = None) -> int:
     """`python -m lessons`: returns 0, 1 for a disagreement or crash, 2 for a wrong command line."""
     argv = sys.argv[1:] if argv is None else argv
-    return guarded(lambda: _main(Path(folder), argv))
+    return guarded(lambda: _main(Course(folder), argv))
 
 
 def guarded(work) -> int:
@@ -90,27 +92,128 @@ def guarded(work) -> int:
         return 141
 
 
-def _main(folder: Path, argv: list[str]) -> int:
+def _main(course: Course, argv: list[str]) -> int:
     if argv[:1] == ["exercise"]:
         # it has options of its own
         from scratch_embed.lesson.exercises.command import main as exercise
 
-        return exercise(folder / "exercises", argv[1:])
+        return exercise(course.folder / "exercises", argv[1:])
     arguments = _parse(parser(), argv)
-    paths = cells.find(folder)
+    if arguments.forget:
+        print("Forgotten." if marks.forget() else "There was nothing to forget.")
+        return 0
     if not arguments.what:
-        if len(argv):
-            raise UsageError(f"{argv[0]} needs a lesson: a number ({_known(paths)}) or all.")
-        print(f"{listing(folder, paths)}\n\n{EXAMPLES.rstrip()}")
+        if argv:
+            raise UsageError(f"{argv[0]} needs a lesson: its number, its name, or all.")
+        print(greeting.greeting(course))
         return 0
-    if arguments.what == ["figures"]:
-        return _run(list(paths.values()), arguments, figures=True)
-    if arguments.what[0] == "quiz":
-        if argv != arguments.what:
-            raise UsageError("quiz lists the questions and takes no flags; --step asks them.")
-        print(quiz_listing(_chosen(arguments.what[1:] or ["all"], paths)))
+    word, *rest = arguments.what
+    if word in COMMANDS:
+        return COMMANDS[word](course, rest, arguments)
+    paths = list(dict.fromkeys(course.find(word) for word in arguments.what))
+    return _run(paths, arguments)
+
+
+def _all(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    from scratch_embed.lesson.walk.everything import closing, run_everything
+
+    _nothing_more("all", rest)
+    if arguments.step or arguments.trace:
+        raise UsageError("--step and --trace walk through one lesson: name one.")
+    outcomes = run_everything(course)
+    print(closing(outcomes))
+    if arguments.ledger:
+        _write_ledger([v for outcome in outcomes for v in outcome.verdicts], arguments.ledger)
+    if course.lessons:
+        first = (course.first_path or course.whole_path)[0]
+        print(f"\n  Begin here: python -m lessons {first} --step")
+    return 0 if all(outcome.good for outcome in outcomes) else 1
+
+
+def _figures(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    _nothing_more("figures", rest)
+    return _run(list(course.lessons.values()), arguments, figures=True)
+
+
+def _quiz(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    from scratch_embed.lesson.walk.quizzes import listing
+
+    wanted = [course.find(word) for word in rest] or list(course.lessons.values())
+    print(listing(wanted))
+    return 0
+
+
+def _lab(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    if not rest:
+        print(greeting.labs_text(course))
         return 0
-    return _run(_chosen(arguments.what, paths), arguments)
+    wanted = course.labs.values() if rest == ["all"] else map(course.find_lab, rest)
+    return _run(list(wanted), arguments)
+
+
+def _claims(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    from scratch_embed.lesson.claims import pages
+
+    verdicts = []
+    for name, path in _pages(course, rest).items():
+        judged = pages.judge_page(path)
+        print(pages.page_text(pages.title(path) or name, judged))
+        verdicts += judged
+    print(pages.counts_text(verdicts))
+    if arguments.ledger:
+        _write_ledger(verdicts, arguments.ledger)
+    return 0
+
+
+def _errata(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    from scratch_embed.lesson.claims import pages
+
+    verdicts = [v for path in course.pages.values() for v in pages.judge_page(path)]
+    sources = dict.fromkeys(verdict.claim.source for verdict in verdicts)
+    wanted = [s for s in sources if not rest or " ".join(rest).casefold() in s.casefold()]
+    if not wanted:
+        raise UsageError(f"there is no source {' '.join(rest)}; there are {', '.join(sources)}.")
+    print("\n".join(pages.errata_text(source, verdicts) for source in wanted))
+    return 0
+
+
+def _glossary(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    print(greeting.glossary_text(course, " ".join(rest) or None))
+    return 0
+
+
+COMMANDS = {"all": _all, "figures": _figures, "quiz": _quiz, "lab": _lab, "claims": _claims,
+            "errata": _errata, "glossary": _glossary}  # fmt: skip
+
+
+def _pages(course: Course, rest: list[str]) -> dict[str, Path]:
+    """The pages that were named: "ch04" or "4"; all when none was."""
+    if not rest:
+        return course.pages
+    chosen = {}
+    for word in rest:
+        name = f"ch{int(word):02d}" if word.isdecimal() else word
+        if name not in course.pages:
+            known = ", ".join(course.pages) or "none yet"
+            raise UsageError(f"there is no page of claims {word}; there are {known}.")
+        chosen[name] = course.pages[name]
+    return chosen
+
+
+def _write_ledger(verdicts: list, path: str) -> None:
+    import json
+
+    from scratch_embed.files import replacing
+
+    with replacing(path) as temporary:
+        rows = [verdict.as_json() for verdict in verdicts]
+        text = json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _nothing_more(word: str, rest: list[str]) -> None:
+    if rest:
+        raise UsageError(f"{word} stands alone; leave out {rest[0]}.")
 
 
 def _script(path: Path, argv: list[str]) -> int:
@@ -124,8 +227,8 @@ def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False
         flag, walk = ("--step", step_one) if arguments.step else ("--trace", trace_one)
         if len(paths) != 1:
             raise UsageError(f"{flag} walks through one lesson at a time: name one.")
-        return walk(paths[0], options, arguments.ledger)
-    return run_all(paths, options, arguments.quiet, arguments.ledger, figures)
+        return walk(paths[0], options)
+    return run_all(paths, options, arguments.quiet, figures)
 
 
 def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:
@@ -139,7 +242,7 @@ def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:
         flag = "--step" if arguments.step else "--trace"
         raise UsageError(f"{flag} talks to you and --quiet does not: give one of them.")
     if arguments.step and arguments.trace:
-        raise UsageError("--step walks through the cells, --trace through backward: give one.")
+        raise UsageError("--step walks through the lesson, --trace through backward: give one.")
     if arguments.text is not None:
         _readable(arguments.text)
     if arguments.ledger is not None and Path(arguments.ledger).is_dir():
@@ -160,23 +263,3 @@ def _readable(text: str) -> None:
         read_text(text)
     except (OSError, ValueError) as error:
         raise UsageError(f"--text: {error}") from None
-
-
-def _known(paths: dict[int, Path]) -> str:
-    return ", ".join(map(str, paths)) or "none yet"
-
-
-def _chosen(words: list[str], paths: dict[int, Path]) -> list[Path]:
-    if words == ["all"]:
-        return list(paths.values())
-    chosen = []
-    for word in words:
-        number = int(word) if word.isdecimal() else None
-        if number not in paths:
-            close = difflib.get_close_matches(word, ["all", "figures", "quiz", "exercise"], n=1)
-            hint = f" Did you mean {close[0]}?" if close else ""
-            raise UsageError(
-                f"there is no lesson {word}; there are {_known(paths)}, and all.{hint}"
-            )
-        chosen.append(paths[number])
-    return list(dict.fromkeys(chosen))  # each once

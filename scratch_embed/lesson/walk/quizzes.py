@@ -1,4 +1,4 @@
-"""`python -m lessons quiz`: every question, read from the lessons' sources. Nothing is run.
+"""`python -m lessons quiz`: every guess, read from the lessons' sources. Nothing is run.
 
 What a question's answer is, only a run of its lesson knows: it computes it.
 """
@@ -10,25 +10,24 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from scratch_embed.lesson.ask import LETTERS
 from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.walk import cells
-from scratch_embed.lesson.walk.questions import LETTERS
 
 COMPUTED = "(worked out when the lesson runs)"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One `quiz(...)` call: what it asks, and its options (None when a number is asked for)."""
+    """One `guess(...)` call: what it asks, and its options (None when a number is asked for)."""
 
-    id: str
     text: str
     options: tuple[str, ...] | None
     line: int
 
 
 def questions(path: str | Path) -> list[Question]:
-    """The quiz questions of a lesson file, in order.
+    """The questions of a lesson file, in order.
 
     Texts may be literals or names of literals, lists of them, or the keys or values of a dictionary
     of them. In an f-string "..." stands for what the lesson computes, and `COMPUTED` for a text
@@ -46,19 +45,18 @@ def questions(path: str | Path) -> list[Question]:
     found = [
         _question(node, _Reader(bound))
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _name(node.func) == "quiz"
+        if isinstance(node, ast.Call) and _name(node.func) == "guess"
     ]
     return sorted(found, key=lambda question: question.line)
 
 
 def _question(node: ast.Call, read: _Reader) -> Question:
-    given = dict(zip(("id", "question", "answer"), node.args))
+    given = dict(zip(("question", "options"), node.args))
     given |= {keyword.arg: keyword.value for keyword in node.keywords}
     options = None
     if "options" in given and not _is_none(given["options"]):
         options = tuple(read.texts(given["options"])) or (COMPUTED,)
-    return Question(read.text(given.get("id")), read.text(given.get("question")), options,
-                    node.lineno)  # fmt: skip
+    return Question(read.text(given.get("question")), options, node.lineno)
 
 
 class _Reader:

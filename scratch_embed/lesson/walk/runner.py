@@ -20,10 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.lesson.claims import ledger
-from scratch_embed.lesson.claims.checks import verdict
 from scratch_embed.lesson.look.render import markdown
 from scratch_embed.lesson.look.terminal import coloured, paint
+from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record, recording
 from scratch_embed.lesson.walk.cells import Cell, Lesson
 
@@ -31,13 +30,12 @@ MOST_LINES = 15  # of a function that a plain run shows
 
 
 def new_record(lesson: Lesson, options: Options | None = None) -> Record:
-    """An empty record for a run of the lesson, held to the claims.csv beside it."""
+    """An empty record for a run of the lesson."""
     return Record(
         lesson=lesson.name,
         title=lesson.title,
         path=lesson.path,
         options=options or Options(),
-        claims=ledger.beside(lesson.path),
     )
 
 
@@ -60,8 +58,8 @@ def run(lesson: Lesson, options: Options | None = None) -> Record:
                 sys.stdout.flush()
                 print(paint(failure.text, "red", on=coloured(sys.stderr)), file=sys.stderr)
                 break
-        if not record.closed:
-            verdict()
+        record.closed = not record.failures
+        print("\n" + summary(record))
     record.names = dict(module.__dict__)
     record.seconds = time.perf_counter() - start
     return record
@@ -126,7 +124,7 @@ def execute(cell: Cell, lesson: Lesson, module: types.ModuleType) -> None:
     """Run the cell's share of the file's syntax tree, compiled under the file's own name.
 
     As in a notebook, a cell that ends on a bare expression shows its value. A call is left alone:
-    what the lesson calls (check, worked.dot, ...) prints for itself.
+    what the lesson calls (worked.dot, compare, ...) prints for itself.
     """
     nodes, last = cell.nodes, cell.nodes[-1]
     shows = isinstance(last, ast.Expr) and not isinstance(last.value, (ast.Call, ast.Constant))

@@ -16,9 +16,9 @@ import types
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
-from scratch_embed.lesson.claims.checks import summary
 from scratch_embed.lesson.look.render import markdown
 from scratch_embed.lesson.look.terminal import paint, width, wrap
+from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Options, Record, recording
 from scratch_embed.lesson.walk.cells import Lesson
 from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
@@ -106,6 +106,7 @@ class Stepper:
             if key == "q":
                 break
             self.at = max(0, self.at - 1) if key == "b" else self.at + 1
+        self.record.closed = self.at == len(self.steps) and not self.record.failures
         ran = sum(step.output is not None for step in self.steps)
         total = sum(step.cell is not None for step in self.steps)
         print(f"\n{ran} of {total} code cells run\n{summary(self.record)}")
@@ -120,7 +121,7 @@ class Stepper:
         if step.cell is None:
             return
         listing = f"\n{self.listing(step.cell)}\n"
-        asks = "quiz(" in self.lesson.cells[step.cell].text  # its code would tell the answer
+        asks = ".answer(" in self.lesson.cells[step.cell].text  # its code would tell the answer
         if not asks:
             print(listing)
         if step.output is None:

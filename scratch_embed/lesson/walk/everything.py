@@ -1,0 +1,130 @@
+"""`python -m lessons all`: every lesson, lab and page of claims, quietly, a line each.
+
+They are shared out to as many processes as there are cores. What belongs together runs in one
+process, so that a page of claims finds the values of its lesson without running it again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+from scratch_embed.lesson.claims.judging import Verdict
+from scratch_embed.lesson.claims.pages import counts_text, judge_page, run_quietly
+from scratch_embed.lesson.look.terminal import paint
+from scratch_embed.lesson.walk.course import Course
+
+KINDS = {"labs": "lab", "claims": "claims"}  # by folder; whatever else is a lesson
+USES = re.compile(r'values_of\(\s*"([\w/]+)"')
+
+
+@dataclass
+class Outcome:
+    """How the run of one file ended."""
+
+    path: Path
+    good: bool
+    told: str  # a few words
+    seconds: float
+    trouble: str = ""  # what is wrong, in full
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        return KINDS.get(self.path.parent.name, "lesson")
+
+    def line(self) -> str:
+        """kind  name  seconds  a few words"""
+        words = self.told if self.good else paint(self.told, "red")
+        return f"  {self.kind:<7} {self.path.stem:<28} {self.seconds:5.1f} s  {words}"
+
+
+def run_everything(course: Course) -> list[Outcome]:
+    """Run the whole course, printing a line when a file is through. Returns the outcomes."""
+    groups = together(course)
+    outcomes = []
+    workers = min(os.cpu_count() or 1, len(groups)) or 1
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        try:
+            for ended in as_completed([pool.submit(run_group, group) for group in groups]):
+                for outcome in ended.result():
+                    outcomes.append(outcome)
+                    print(outcome.line(), flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return outcomes
+
+
+def together(course: Course) -> list[list[Path]]:
+    """The files of the course in groups, the largest first; a page stands behind what it uses."""
+    pages = list(course.pages.values())
+    group_of = {path: [path] for path in [*course.lessons.values(), *course.labs.values()]}
+    for page in pages:
+        used = [course.folder / f"{name}.py" for name in USES.findall(_text(page))]
+        joined: list[Path] = []
+        for path in used:
+            joined += [p for p in group_of.get(path, []) if p not in joined]
+        joined.append(page)
+        for path in joined:
+            group_of[path] = joined
+    groups = {id(group): group for group in group_of.values()}.values()
+    return sorted(groups, key=len, reverse=True)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def run_group(paths: list[Path]) -> list[Outcome]:
+    """Run these files one after the other in this process."""
+    return list(_outcomes(paths))
+
+
+def _outcomes(paths: list[Path]) -> Iterator[Outcome]:
+    for path in paths:
+        start = time.perf_counter()
+        try:
+            outcome = _judged(path) if path.parent.name == "claims" else _ran(path)
+        except Exception:  # noqa: BLE001 - whatever goes wrong is reported, and the others go on
+            trouble = traceback.format_exc(limit=-3)
+            outcome = Outcome(path, False, "CRASHED", 0.0, trouble)
+        outcome.seconds = time.perf_counter() - start
+        yield outcome
+
+
+def _ran(path: Path) -> Outcome:
+    record = run_quietly(path)
+    wrong = [row.name for row in record.rows if not row.holds]
+    trouble = "\n".join([failure.text for failure in record.failures] + wrong)
+    if record.results:  # a lab
+        claims = [claim for result in record.results for claim in result.claims]
+        told = f"{sum(c['holds'] for c in claims)} of {len(claims)} statements may be claimed"
+    else:
+        told = f"{len(record.rows) - len(wrong)} of {len(record.rows)} comparisons hold"
+    told = "CRASHED" if record.failures else told
+    return Outcome(path, record.passed, told, 0.0, trouble)
+
+
+def _judged(path: Path) -> Outcome:
+    verdicts = judge_page(path)
+    return Outcome(path, True, f"{len(verdicts)} claims judged", 0.0, verdicts=verdicts)
+
+
+def closing(outcomes: list[Outcome]) -> str:
+    """What went wrong, in full, and one line for everything."""
+    lines = []
+    for outcome in outcomes:
+        if not outcome.good:
+            lines += ["", paint(f"{outcome.path.name}", "red"), outcome.trouble]
+    verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    good = sum(outcome.good for outcome in outcomes)
+    lines += ["", f"  {good} of {len(outcomes)} run through. Claims: {counts_text(verdicts)}."]
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""`python -m lessons`: the map of the course. And the lists of labs and of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
+from scratch_embed.lesson.walk import cells, marks
+from scratch_embed.lesson.walk.course import Course
+from scratch_embed.lesson.walk.usage import UsageError
+
+MORE = """\
+python -m lessons 0             read a lesson: by number, name or part of it
+python -m lessons 0 --step      walk through it, an Enter a step
+python -m lessons exercise      write a piece yourself, and have it checked
+python -m lessons glossary      the words, and the lessons that explain them
+python -m lessons lab           the experiments
+python -m lessons claims        what printed sources say, judged
+python -m lessons --help        everything else"""
+
+
+def greeting(course: Course) -> str:
+    """The map: where to begin, the first path, the whole path, single questions."""
+    if not course.lessons:
+        return "There are no lessons yet."
+    done = marks.finished()
+    lines = [paint("scratch_embed: how embeddings work, computed by hand and checked", "bold"), ""]
+    first = course.first_path or course.whole_path[:1]
+    begin = next((n for n in course.whole_path if course.lessons[n].stem not in done), first[0])
+    lines += [f"{'Go on' if done else 'Begin'} here:  python -m lessons {begin} --step", ""]
+    if course.first_path:
+        total = sum(cells.load(course.lessons[n]).head.minutes for n in first)
+        lines += [paint(f"The first path: {len(first)} lessons, {total} minutes", "bold")]
+        lines += _listed(course, first, done)
+        lines += ["", paint("Then", "bold")]
+    rest = [n for n in course.whole_path if not course.first_path or n not in first]
+    lines += [*_listed(course, rest, done), ""]
+    if course.questions:
+        lines += [paint("Or one question", "bold")]
+        lines += [_dotted(f"  {q}", f"lesson {n}") for q, n in course.questions.items()]
+        lines += [""]
+    return "\n".join([*lines, MORE])
+
+
+def _listed(course: Course, numbers: Iterable[int], done: set[str]) -> list[str]:
+    """number  title  minutes  needs  done, a line each; a file that does not parse is told."""
+    lines = []
+    for n in numbers:
+        path = course.lessons[n]
+        try:
+            lesson = cells.load(path)
+        except SyntaxError as error:
+            lines.append(f"  {n:>3}  {path.name} does not parse: {error.msg}, line {error.lineno}")
+            continue
+        title = lesson.title.removeprefix(f"{n}. ")
+        head = lesson.head
+        needs = f"needs {', '.join(map(str, head.needs))}" if head.needs else ""
+        minutes = f"{head.minutes:>2} min" if head.minutes else ""
+        mark = "done" if path.stem in done else ""
+        lines.append(_dotted(f"  {n:>3}  {title}", f"{needs:<15} {minutes:>6} {mark:>5}", " "))
+    return lines
+
+
+def _dotted(left: str, right: str, dot: str = ".") -> str:
+    """Left and right, with dots between them where there is room."""
+    columns = min(width(), 80)
+    gap = columns - visible(left) - visible(right) - 2
+    return f"{left} {dot * gap} {right}".rstrip() if gap > 0 else f"{left}  {right.strip()}"
+
+
+def labs_text(course: Course) -> str:
+    """The labs with their questions."""
+    if not course.labs:
+        return "There are no labs yet."
+    lines = []
+    for name, path in course.labs.items():
+        lines += [paint(name, "bold"), *wrap(cells.load(path).head.question, width(), "    ")]
+    return "\n".join([*lines, "", "python -m lessons lab NAME runs one (--quick: a few seconds)"])
+
+
+def glossary_text(course: Course, term: str | None = None) -> str:
+    """All terms, or those that a word fits. Raises UsageError where none does."""
+    terms = course.glossary
+    if term is not None:
+        terms = {t: said for t, said in terms.items() if term.casefold() in t.casefold()}
+        if not terms:
+            raise UsageError(f"the glossary has no {term}; python -m lessons glossary lists all.")
+    lines = []
+    for name, (lesson, said) in terms.items():
+        lines += wrap(f"{said} (lesson {lesson})", width(), f"{paint(name, 'bold')}: ", "    ")
+    return "\n".join(lines)
