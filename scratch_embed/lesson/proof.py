@@ -204,4 +204,5 @@ def summary(record: Record) -> str:
     if record.failures:
         parts.append("stopped by an error" if record.ask is None else "an error left standing")
     text = ", ".join(parts) or "nothing to compare"
-    return text + ("." if record.passed else f": {paint('FAILED', 'red')}")
+    text += "." if record.passed else f": {paint('FAILED', 'red')}"
+    return "\n".join(wrap(text, width()))

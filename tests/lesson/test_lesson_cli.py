@@ -8,7 +8,7 @@ import pytest
 
 from scratch_embed.lesson.walk.cli import main
 from tests.lesson.lesson_demo import write
-from tests.lesson.test_lesson_runner import ROOT, script
+from tests.lesson.test_lesson_runner import script
 
 
 @pytest.fixture
@@ -20,56 +20,105 @@ def folder(tmp_path):
     return tmp_path / "lessons"
 
 
-def test_listing_runs_nothing(folder, capsys):
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """Marks of finished lessons go to a folder of the test's own."""
+    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def plan(folder):
+    text = 'first_path = [3]\nwhole_path = [12, 3]\n[questions]\n"Why three?" = 3\n"No?" = 77\n'
+    (folder / "course.toml").write_text(text, encoding="utf-8")
+    (folder / "glossary.toml").write_text(
+        'row = [0, "one line of a table"]\n"Unit" = [3, "a length of one"]\n', encoding="utf-8"
+    )
+
+
+def test_the_map_shows_the_paths_and_runs_nothing(folder, capsys):
+    plan(folder)
     (folder / "ch20_broken.py").write_text("# %%\nx = = 1\n", encoding="utf-8")
     assert main(folder, []) == 0
     out = capsys.readouterr().out
-    assert "12. A demo lesson" in out and "python -m lessons all" in out
-    assert "does not parse" in out and "extra ran" not in out
+    first, rest = out.split("Then")
+    assert "1 lessons, 5 minutes" in first and "  3  A demo lesson" in first
+    assert rest.index(" 12  A demo") < rest.index("  0  A demo") and "does not parse" in rest
+    assert "Why three? " in rest and "lesson 3" in rest and "No?" not in rest
+    assert "extra ran" not in out and max(map(len, out.splitlines())) <= 80
 
 
-def test_one_and_several(folder, capsys):
+def test_finished_lessons_are_marked_and_forgotten(folder, capsys):
+    plan(folder)
+    assert main(folder, ["12", "--quiet"]) == 0 and main(folder, ["3", "--quiet"]) == 1
+    capsys.readouterr()
+    assert main(folder, []) == 0
+    out = capsys.readouterr().out
+    assert [line[:5] for line in out.splitlines() if line.endswith("done")] == ["   12"]
+    assert "Go on here:  python -m lessons 3" in out
+    assert main(folder, ["--forget"]) == 0 and main(folder, ["--forget"]) == 0
+    assert capsys.readouterr().out == "Forgotten.\nThere was nothing to forget.\n"
+
+
+def test_the_glossary_and_its_words(folder, capsys):
+    plan(folder)
+    assert main(folder, ["glossary"]) == 0
+    assert capsys.readouterr().out == (
+        "row: one line of a table (lesson 0)\nUnit: a length of one (lesson 3)\n"
+    )
+    assert main(folder, ["glossary", "unit"]) == 0 and main(folder, ["glossary", "zebra"]) == 2
+    assert "Unit" in capsys.readouterr().out
+
+
+def test_one_and_several_by_number_and_name(folder, capsys):
     assert main(folder, ["12"]) == 0
     assert capsys.readouterr().out.count("extra ran") == 1
-    assert main(folder, ["0", "12", "0", "--quick"]) == 0
+    assert main(folder, ["0", "ch12_demo", "ch00", "--quick"]) == 0
     out = capsys.readouterr().out
     assert out.count("extra ran") == 2 and "[2/2]" in out
-    closing = out[out.rindex("chapter") :]
-    assert closing.count("3 of 3") == 2 and closing.count("1 of 1") == 2 and "seconds" in closing
+    assert out.count("1 of 1 comparisons hold.") == 2
 
 
-def test_all_goes_on_after_a_crash_and_fails(folder, capsys):
-    assert main(folder, ["all", "--quiet"]) == 1
-    captured = capsys.readouterr()
-    assert "ZeroDivisionError" in captured.err
-    assert captured.out.count("passed") == 2 and captured.out.count("CRASHED") == 1
-    assert "extra ran" not in captured.out and "logit" not in captured.out
-
-
-def test_quiet_tells_what_disagrees(folder, capsys):
-    write(
-        folder,
-        0,
-        extra="check('shifted', logit + 1, printed='0.58')\ncompare('dE', hand=1, ours=2)",
+def test_all_goes_on_after_a_crash_tells_it_and_fails(folder):
+    (folder / "labs").mkdir()
+    lab = "# %%\nfrom scratch_embed.lesson import across\nr = across(lambda s, b: s, {'a': {}})\n"
+    (folder / "labs" / "tried.py").write_text(lab, encoding="utf-8")
+    (folder / "claims").mkdir()
+    (folder / "claims" / "claims.csv").write_text(
+        "id,source,section,kind,statement,printed\nx,page,1,table,a product,18\n", encoding="utf-8"
     )
-    assert main(folder, ["0", "--quiet"]) == 1
+    (folder / "claims" / "ch00.py").write_text(
+        "from scratch_embed.lesson.claims import reproduced, values_of\n"
+        'h = values_of("ch00_demo").h\n'
+        'reproduced("x", lambda h: 6 * len(h), h, counter=h[:1])\n', encoding="utf-8"
+    )  # fmt: skip
+    code = f"from scratch_embed.lesson.walk.cli import main; main({str(folder)!r}, ['all'])"
+    done = script("-c", f"if __name__ == '__main__':\n    {code}")
+    out = done.stdout
+    assert "CRASHED" in out and "ZeroDivisionError" in out and "extra ran" not in out, done.stderr
+    assert "4 of 5 run through. Claims: 1 reproduced" in out
+    assert [line.split()[:2] for line in out.splitlines() if " s  " in line] != []
+
+
+def test_a_page_of_claims_and_the_ledger(folder, tmp_path, capsys):
+    (folder / "claims").mkdir()
+    (folder / "claims" / "claims.csv").write_text(
+        "id,source,section,kind,statement,printed\nx,page,1,table,a product,18\n"
+        "y,page,2,table,another,19\n", encoding="utf-8"
+    )  # fmt: skip
+    (folder / "claims" / "ch00.py").write_text(
+        '"""A page."""\nfrom scratch_embed.lesson.claims import corrected, given\n'
+        'given("x", "a definition")\n'
+        'corrected("y", lambda n: n, 18, counter=19, because="it is 18")\n', encoding="utf-8"
+    )  # fmt: skip
+    path = tmp_path / "ledger.json"
+    assert main(folder, ["claims", "0", "--ledger", str(path)]) == 0
     out = capsys.readouterr().out
-    assert (
-        "DISAGREES  shifted" in out and 'printed "0.58"' in out and "dE: difference 1.0e+00" in out
-    )
-    assert "logit" not in out
-
-
-def test_ledger(folder, tmp_path, capsys):
-    path = tmp_path / "answers.json"
-    assert main(folder, ["all", "--quiet", "--ledger", str(path)]) == 1
-    entries = json.loads(path.read_text(encoding="utf-8"))
-    assert [(entry["lesson"], entry["id"]) for entry in entries] == [
-        ("ch00_demo", "logit"), ("ch00_demo", "parameters"), ("ch00_demo", "llama"),
-        ("ch03_demo", "logit"), ("ch03_demo", "parameters"),
-        ("ch12_demo", "logit"), ("ch12_demo", "parameters"), ("ch12_demo", "llama")]  # fmt: skip
-    assert entries[2]["correction"] == 525336576 and entries[2]["reason"] == "the product"
-    assert entries[0]["computed"] == pytest.approx(0.58) and entries[0]["agrees"] is True
+    assert out.startswith("A page\n------\n") and "1 corrected, 1 given, 0 open: 2 claims" in out
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    assert [(row["id"], row["verdict"]) for row in rows] == [("x", "given"), ("y", "corrected")]
+    assert main(folder, ["errata"]) == 0
+    assert "Errata: page (1)" in capsys.readouterr().out
+    assert main(folder, ["errata", "other"]) == 2 and main(folder, ["claims", "7"]) == 2
 
 
 def test_figures_lists_what_was_drawn(tmp_path, capsys):
@@ -85,9 +134,13 @@ def test_figures_lists_what_was_drawn(tmp_path, capsys):
 @pytest.mark.parametrize(
     "argv, sentence",
     [
-        (["7"], "there is no lesson 7; there are 0, 3, 12, and all."),
+        (["7"], "there is no lesson 7; there are 0, 3, 12."),
+        (["demo"], "demo may be ch00_demo or ch03_demo or ch12_demo: say which lesson."),
+        (["zebra"], "there is no lesson zebra; python -m lessons lists them."),
+        (["all", "3"], "all stands alone; leave out 3."),
+        (["lab", "zebra"], "there is no lab zebra"),
         (["-1"], "-1"),
-        (["al"], "Did you mean all?"),
+        (["alll"], "Did you mean all?"),
         (["figure"], "Did you mean figures?"),
         (["0", "--quik"], "there is no --quik; did you mean --quick?"),
         (["0", "--zzz"], "there is no --zzz; the flags are"),
@@ -96,7 +149,7 @@ def test_figures_lists_what_was_drawn(tmp_path, capsys):
         (["0", "--ledger", "."], "--ledger . is a folder"),
         (["0", "--step", "--quiet"], "give one of them"),
         (["0", "3", "--step"], "one lesson at a time"),
-        (["--quick"], "--quick needs a lesson: a number (0, 3, 12) or all."),
+        (["--quick"], "--quick needs a lesson: its number, its name, or all."),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_code_2(folder, capsys, argv, sentence):
@@ -108,13 +161,11 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(folder, capsys, argv, sente
 def test_a_lesson_that_does_not_parse_is_reported_with_its_line(folder, capsys):
     (folder / "ch03_demo.py").write_text("# %%\nx = = 1\n", encoding="utf-8")
     assert main(folder, ["0", "3", "--quiet"]) == 1
-    captured = capsys.readouterr()
-    assert 'ch03_demo.py", line 2' in captured.err and "CRASHED" in captured.out
+    assert 'ch03_demo.py", line 2' in capsys.readouterr().err
 
 
 def test_the_command_itself():
     done = script("-m", "lessons")
-    assert done.returncode == 0 and "claims answered" in done.stdout, done.stderr
+    assert done.returncode == 0 and "The first path" in done.stdout, done.stderr
     assert script("-m", "lessons", "99").returncode == 2
     assert "--ledger FILE" in script("-m", "lessons", "--help").stdout
-    assert (ROOT / "lessons" / "claims" / "claims.csv").is_file()

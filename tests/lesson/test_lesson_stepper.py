@@ -22,7 +22,7 @@ def test_enter_walks_through_to_the_end(tmp_path):
     done = step(tmp_path, "\n18\n\n\n\n\n")
     assert done.returncode == 0, done.stderr
     assert "step 1 of 5" in done.stdout and "step 5 of 5" in done.stdout
-    assert "14 | h = np.array([0.6, 0.1, 0.3])" in done.stdout  # the line number in the file
+    assert "16 | h = np.array([0.6, 0.1, 0.3])" in done.stdout  # the line number in the file
     assert "Right." in done.stdout and "5 of 5 code cells run" in done.stdout
     assert "FAILED" not in done.stdout and "\x1b" not in done.stdout
 
@@ -39,10 +39,10 @@ def test_q_quits_and_question_mark_helps(tmp_path):
 
 
 def test_the_prompt_changes_the_lessons_variables_and_comes_back(tmp_path):
-    keys = "p\nh[0] = 0.5\nprint('doubled', h[0] * 2)\ncheck('mine', 1.0, printed='2.0')\nexit()\n"
+    keys = "p\nh[0] = 0.5\nprint('doubled', h[0] * 2)\ncompare('mine', hand=1.0, ours=2.0)\nexit()\n"
     done = step(tmp_path, keys + "\nno idea\n\nq\n", extra="print('then', h[0])")
     assert "doubled 1.0" in done.stdout and "then 0.5" in done.stdout
-    assert "Back in the lesson." in done.stdout and "No: 18" in done.stdout
+    assert "Back in the lesson." in done.stdout and "You said no idea. No." in done.stdout
     assert done.returncode == 0  # the check typed at the prompt is not the lesson's
 
 
@@ -56,11 +56,11 @@ def test_every_way_out_of_the_prompt(tmp_path, leave):
 
 def test_running_again_replaces_and_going_back_runs_nothing(tmp_path):
     extra = "tries = globals().get('tries', 0) + 1\nprint('try', tries)\n"
-    extra += "check('late', 0.58 * tries / 2, printed='0.58')"
+    extra += "compare('late', hand=2, ours=tries)"
     done = step(tmp_path, "\n18\n\nr\nb\n\n\n\n\n", extra=extra)
     assert done.stdout.count("try 1") == 1 and "try 3" not in done.stdout
     assert done.stdout.count("try 2") == 2  # run again once, read again once
-    assert "4 of 4 answers hold" in done.stdout and done.returncode == 0
+    assert "2 of 2 comparisons hold" in done.stdout and done.returncode == 0
 
 
 def test_an_error_is_shown_and_the_lesson_goes_on(tmp_path):
@@ -79,14 +79,14 @@ def test_an_error_put_right_counts_no_more(tmp_path):
 
 def test_the_code_of_a_question_comes_after_its_answer(tmp_path):
     done = step(tmp_path, "\n18\nq\n")
-    assert done.stdout.index("your answer") < done.stdout.index('quiz("parameters"')
+    assert done.stdout.index("your guess") < done.stdout.index('q = guess("How many')
 
 
 @pytest.mark.parametrize("columns", ["40", "120"])
 def test_it_fits_the_terminal(tmp_path, columns):
     done = step(tmp_path, "\n18\n\n\n\n\n", COLUMNS=columns)
     lines = [
-        line for line in done.stdout.splitlines() if "your answer" not in line
+        line for line in done.stdout.splitlines() if "your guess" not in line
     ]  # no Enter seen
     long = [line for line in lines if len(line) > int(columns)]
     assert not long, long

@@ -24,7 +24,7 @@ LESSON = """\
 # %%
 import numpy as np
 from scratch_embed import Tensor
-from scratch_embed.lesson import begin, compare, show_trace, verdict
+from scratch_embed.lesson import begin, compare, show_trace
 begin()
 # %%
 first = Tensor(1.0, requires_grad=True, name="first")
@@ -34,8 +34,6 @@ b = a * a
 show_trace(b * a, b=b)
 a.data[...] = 50.0
 compare("three", hand=1.0 + 2.0, ours=3.0)
-# %%
-verdict()
 """
 
 

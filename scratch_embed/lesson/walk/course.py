@@ -87,15 +87,14 @@ class Course:
     def _named(self, plain: str, word: str, known: dict[str, Path], what: str = "lesson") -> Path:
         if plain in known:
             return known[plain]
-        short = {name.partition("_")[2]: path for name, path in known.items()}
-        if what == "lesson" and plain in short:
-            return short[plain]
-        fits = [name for name in known if plain in name]
+        short = {name: name.partition("_")[2] for name in known}
+        fits = [name for name in known if plain == short[name] and what == "lesson"]
+        fits = fits if len(fits) == 1 else [name for name in known if plain in name]
         if len(fits) == 1:
             return known[fits[0]]
         if fits:
             raise UsageError(f"{word} may be {' or '.join(fits)}: say which {what}.")
-        words = [*known, *short, "all", "exercise", "figures", "quiz", "lab", "claims", "glossary"]
+        words = [*known, *short.values(), "all", "exercise", "figures", "quiz", "lab", "claims", "glossary"]
         close = difflib.get_close_matches(plain, words, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise UsageError(f"there is no {what} {word}; python -m lessons lists them.{hint}")

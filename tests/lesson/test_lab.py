@@ -1,0 +1,64 @@
+"""The protocol of a lab: seeds, budgets, and claims that hold for every seed or are not made."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from scratch_embed.lesson.lab import Results, across, dump
+from scratch_embed.lesson.record import Options, Record, recording
+
+
+def score(seed, budget, shift):
+    return 10.0 - budget + shift + 0.1 * seed
+
+
+WAYS = {"low": {"shift": 0.0}, "high": {"shift": 1.0}, "close": {"shift": 0.05}}
+
+
+def test_every_way_sees_every_seed_and_budget():
+    with recording(Record("lab")) as record:
+        results = across(score, WAYS, seeds=4, budgets=(1, 5))
+    assert results.longest == 5 and record.results == [results]
+    assert results.final("high").tolist() == [6.0, 6.1, 6.2, 6.3]
+    assert results.scores["low"][1][2] == 9.2
+
+
+def test_quick_runs_three_seeds_at_the_shortest_budget():
+    with recording(Record("lab", options=Options(quick=True))):
+        results = across(score, WAYS, seeds=5, budgets=(2, 5))
+    assert list(results.scores["low"]) == [2] and len(results.final("low")) == 3
+
+
+def test_a_claim_needs_every_seed_at_the_longest_budget(capsys):
+    results = Results({"a": {1: np.zeros(3), 9: np.array([1.0, 2.0, 3.0])},
+                       "b": {1: np.ones(3), 9: np.array([0.5, 1.0, 3.5])}}, "nats")  # fmt: skip
+    assert not results.claim("a", "above", "b")
+    assert "No claim: a is above b for 2 of 3 seeds" in capsys.readouterr().out
+    results.scores["b"][9][2] = 2.5
+    assert results.claim("a", "above", "b") and not results.claim("a", "above", "b", by=0.5)
+    assert results.claim("b", "below", "a", by=0.4)
+    assert [claim["holds"] for claim in results.claims] == [False, True, False, True]
+
+
+def test_show_gives_medians_and_ranges(capsys):
+    Results({"a": {10: np.array([1.0, 3.0, 2.0])}, "b": {10: np.full(3, 4.0)}}, "nats").show()
+    out = capsys.readouterr().out
+    assert "3 seeds, nats" in out and "2 (1 to 3)" in out and "b              4" in out
+
+
+def test_results_are_plain_json():
+    results = Results({"a": {1: np.array([1.0])}}, "nats")
+    results.conclude("nothing is settled", False)
+    (read,) = json.loads(dump([results]))
+    assert read["scores"] == {"a": {"1": [1.0]}} and read["claims"][0]["holds"] is False
+
+
+def test_wrong_names_are_told():
+    results = Results({"a": {1: np.array([1.0])}})
+    with pytest.raises(ValueError, match="there is no way 'b'; there are a"):
+        results.final("b")
+    with pytest.raises(ValueError, match="'above' or 'below'"):
+        results.claim("a", "over", "a")
