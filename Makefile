@@ -2,7 +2,7 @@
 # time that installs (a minute, with a network), afterwards it takes a moment and needs no network.
 #
 #   PYTHON=python3.12   the Python that .venv is made with (any from 3.10 on)
-#   QUICK=1             smaller runs of the lessons and benchmarks
+#   QUICK=1             smaller runs of the labs, figures and benchmarks
 #   CH=4                the chapter of `make step`
 
 PYTHON ?=
@@ -16,14 +16,17 @@ QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
 export PYTHONPATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lessons step test gradcheck bench figures lint clean
+.PHONY: help setup lessons labs step test gradcheck bench figures lint clean
 
 help:  ## this list
 	@echo "scratch_embed: how embeddings work, computed by hand and checked"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-lessons: setup  ## run every lesson and check its numbers (QUICK=1: smaller runs)
-	@$(VENV) -m lessons all $(QUICKLY)
+lessons: setup  ## run every lesson, lab and page of claims, a line each
+	@$(VENV) -m lessons all
+
+labs: setup  ## run every experiment in full size (QUICK=1: a few seconds each)
+	@$(VENV) -m lessons lab all $(QUICKLY)
 
 step: setup  ## walk through one chapter cell by cell, as in: make step CH=4
 	@$(VENV) -m lessons "$(CH)" --step $(QUICKLY)

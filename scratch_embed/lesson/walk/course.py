@@ -18,6 +18,8 @@ import tomllib
 from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.usage import UsageError
 
+COMMANDS = ("all", "claims", "errata", "exercise", "figures", "glossary", "lab", "quiz")
+
 
 class Course:
     """What lies in a folder of lessons. Nothing is run."""
@@ -94,7 +96,7 @@ class Course:
             return known[fits[0]]
         if fits:
             raise UsageError(f"{word} may be {' or '.join(fits)}: say which {what}.")
-        words = [*known, *short.values(), "all", "exercise", "figures", "quiz", "lab", "claims", "glossary"]
+        words = [*known, *short.values(), *COMMANDS]
         close = difflib.get_close_matches(plain, words, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise UsageError(f"there is no {what} {word}; python -m lessons lists them.{hint}")

@@ -28,7 +28,9 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False, figures: b
             print(paint(f"\n[{len(records) + 1}/{len(paths)}] {path.name}", "bold"))
         with redirect_stdout(io.StringIO()) if quiet else nullcontext():
             records.append(_run_or_report(path, options))
-        if records[-1].passed and not figures:
+        if records[-1].results:
+            _keep_results(records[-1])
+        elif records[-1].passed and not figures:
             marks.finish(path.stem)
     if quiet:
         for record in records:
@@ -36,6 +38,18 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False, figures: b
     if figures:
         print("\n".join(str(path) for record in records for path, _ in record.figures))
     return 0 if all(record.passed for record in records) else 1
+
+
+def _keep_results(record: Record) -> None:
+    """What a lab measured, as build/labs/NAME.json, or NAME.quick.json."""
+    from scratch_embed.files import replacing
+    from scratch_embed.lesson.lab import dump
+
+    name = f"{record.path.stem}{'.quick' if record.options.quick else ''}.json"
+    path = record.path.parents[2] / "build" / "labs" / name
+    with replacing(path) as temporary:
+        temporary.write_text(dump(record.results), encoding="utf-8")
+    print(f"  results    build/labs/{name}")
 
 
 def step_one(path: Path, options: Options) -> int:
