@@ -212,16 +212,39 @@ compare("dE[the]", by_hand=dE[0], code=table.grad[0], nudged=nudged[0])
 # A `Tensor` is an array that remembers how it was computed; `backward(g)` runs the steps in
 # reverse and leaves the gradient in `.grad`. How it finds the right order is lesson 11.
 
+# %% [markdown]
+# Here is all of it in one picture: reading above, the way back below. Follow the two arrows that
+# meet in the row of "cat".
+
 # %%
 from scratch_embed import plot
 
-figure, axes = plot.figure(1, 2, size=(10, 4.2))
-columns = ["0", "1", "2"]
-plot.heatmap(axes[0], E, rows=words, cols=columns, highlight=[1, 2], xlabel="column",
-             title="E: the rows of cat and dog are read")
-plot.heatmap(axes[1], dE, rows=words, cols=columns, highlight=[1, 2], xlabel="column",
-             title="dE after cat, dog, cat: two gradients met in one row")
-save_figure(figure, "ch00_table_and_gradient.png")
+
+def _draw(E, rows, g, dE):
+    places, columns = ["cat", "dog", "cat"], ["0", "1", "2"]
+    figure, axes = plot.figure(2, 2, size=(8, 7.2))
+    titles = [["E, a row for each word", "rows = E[ids]"], ["g, as it arrives", "dE = scatter-add"]]
+    names = [[words, places], [places, words]]
+    for i, pair in enumerate([[E, rows], [g, dE]]):
+        for j, array in enumerate(pair):
+            plot.heatmap(
+                axes[i, j],
+                array,
+                rows=names[i][j],
+                cols=columns,
+                bar=False,
+                limit=1.4,
+                title=titles[i][j],
+            )
+    for n, row in enumerate(ids):
+        colour = ["blue", "green", "vermillion"][n]
+        plot.flow(axes[0, 0], row, axes[0, 1], n, colour)
+        plot.flow(axes[1, 0], n, axes[1, 1], row, colour)
+    figure.get_layout_engine().set(wspace=0.25, hspace=0.08)
+    return figure
+
+
+save_figure(_draw(E, rows, g, dE), "ch00_table_and_gradient.png")
 
 # %% [markdown]
 # ## One step of learning

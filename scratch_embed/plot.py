@@ -101,6 +101,8 @@ def heatmap(
     values: bool = True,
     digits: int = 2,
     highlight: Sequence[int] = (),
+    limit: float | None = None,
+    bar: bool = True,
     label: str = "",
     xlabel: str = "",
     ylabel: str = "",
@@ -108,14 +110,15 @@ def heatmap(
 ) -> None:
     """Draw array (V, D) as coloured cells, row 0 on top, with its numbers written in the cells.
 
-    Colours run from purple (negative) over white (zero) to orange (positive), symmetric about zero.
+    Colours run from purple (negative) over white (zero) to orange (positive), symmetric about zero,
+    and are full at +-limit (the largest number when None): arrays side by side want the same limit.
     rows and cols name the ticks; highlight frames whole rows and points at them; label names the
-    colour bar.
+    colour bar, which bar=False leaves out.
     """
     array = _matrix(array)
     for name, names, count in (("rows", rows, len(array)), ("cols", cols, array.shape[1])):
         _same_length(name, names, count)
-    limit = float(np.nanmax(np.abs(array), initial=0.0)) or 1.0
+    limit = limit or float(np.nanmax(np.abs(array), initial=0.0)) or 1.0
     image = ax.imshow(array, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
     _cell_ticks(ax, array.shape, rows, cols)
     if values:
@@ -132,9 +135,28 @@ def heatmap(
                 color="white" if dark else "black",
             )
     _frame_rows(ax, highlight, array.shape)
-    bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
-    bar.ax.set_ylabel(label)
+    if bar:
+        ax.figure.colorbar(image, ax=ax, shrink=0.9).ax.set_ylabel(label)
     _finish(ax, xlabel, ylabel, title, legend=False)
+
+
+def flow(ax, row: int, other, to: int, colour: str = "blue") -> None:
+    """An arrow from the right end of a row of one heatmap to the left end of a row of another."""
+    from matplotlib.patches import ConnectionPatch
+
+    arrow = ConnectionPatch(
+        (1.0, row),
+        (-0.16, to),  # room for the name of the row
+        coordsA=ax.get_yaxis_transform(),
+        coordsB=other.get_yaxis_transform(),
+        arrowstyle="-|>",
+        mutation_scale=16,
+        lw=2,
+        shrinkA=4,
+        shrinkB=0,
+        color=PALETTE[colour],
+    )
+    ax.figure.add_artist(arrow)
 
 
 def bars(
