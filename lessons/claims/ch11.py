@@ -37,7 +37,7 @@ corrected(
     "002-ex2-grad-e2",
     lambda dz2: dz2 * h,
     dz[2],
-    counter=0.4235,  # what would have to be multiplied to print what is printed
+    counter=0.4231,  # what would have to be multiplied to come to what is printed
     because="0.422731 * 0.5 is 0.211365; a rounded factor was multiplied, and rounded again",
 )
 reproduced(
@@ -102,7 +102,7 @@ reproduced("002-pit2-two-sources", is_the_tied_gradient, A.grad, B.grad, counter
 
 
 def trained(share, steps=25):
-    """How far two tables, equal at the start, are from a tied one; with `share` both get the sum."""
+    """How far two tables that begin equal get from a tied one; with `share` both get the sum."""
     A, B, one = leaf(numbers), leaf(numbers), leaf(numbers)
     for _ in range(steps):
         A.grad = B.grad = one.grad = None
