@@ -168,7 +168,7 @@ reproduced(
     5,
     counter=[5, 2, 7],
 )
-reproduced("002-s4-bs", lambda B, S: B * S, 512, 2048, counter=(512, 1024))
+reproduced("002-s4-bs", lambda B, S: B * S, 512, 2048, counter=(512, 512))
 
 
 def hits(V, tokens, seed=0):
