@@ -160,6 +160,8 @@ def _short(x: float) -> str:
 
 def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
     """One line a row, the ways as columns, and an arrow where not all of them agree."""
+    if next(iter(arrays.values())).ndim == 1 and rows is None:
+        return _lines_of_ways(name, arrays, rtol, atol)
     count = len(next(iter(arrays.values())))
     names = [str(r) for r in (rows if rows is not None else range(count))]
     _fits("rows", names, count)
@@ -179,6 +181,17 @@ def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
         ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(line, sizes))).rstrip()
         for line in table
     )
+
+
+def _lines_of_ways(name: str, arrays: dict, rtol: float, atol: float) -> str:
+    """Of vectors a line a way, and an arrow where it differs from the last."""
+    *_, judge = arrays.values()
+    size, lines = max(map(visible, arrays)), [f"  {name}"]
+    for way, array in arrays.items():
+        tolerance = atol + rtol * float(np.max(np.abs([array, judge]), initial=0.0))
+        right = np.max(np.abs(array - judge), initial=0.0) <= tolerance
+        lines.append(f"    {way:<{size}}  {_vector(array)}{'' if right else '  <- wrong'}")
+    return "\n".join(lines)
 
 
 def _stacked(table: list[list[str]]) -> str:
