@@ -19,8 +19,8 @@ begin()
 
 # %% [markdown]
 # ## Three tokens in the plane
-# A lookup gives each token a row, and no row knows of the others. Attention lets them meet. Here are
-# three rows; "a" is long and points right, "b" points up and a little left, "c" up and right.
+# A lookup gives each token a row, and no row knows of the others. Attention lets them meet. Here
+# are three rows; "a" is long and points right, "b" points up and a little left, "c" up and right.
 
 # %%
 names = ["a", "b", "c"]
@@ -156,8 +156,8 @@ compare("dE", dq_dk_dv=sum(right), code=table.grad, nudged=together)
 
 # %% [markdown]
 # ## What a long row does
-# Suppose row "a" grows to four times its length. As a query it is in one **row** of the scores; as a
-# key it is in one **column**.
+# Suppose row "a" grows to four times its length. As a query it stands in one **row** of the scores;
+# as a key in one **column**.
 
 # %%
 longer = E * np.array([[4.0], [1.0], [1.0]])
@@ -188,7 +188,7 @@ q_key.answer(
 
 
 # %%
-def who_wins(lengths, draws=4000, D=64, seed=15):
+def _who_wins(lengths, draws=4000, D=64, seed=15):
     """How often each key gets the largest, and the smallest, weight from a random query."""
     rng = np.random.default_rng(seed)
     keys = rng.normal(size=(draws, len(lengths), D)) / np.sqrt(D) * np.array(lengths)[:, None]
@@ -201,7 +201,7 @@ def who_wins(lengths, draws=4000, D=64, seed=15):
 q_wins = guess(
     "Lengths 2, 0.5 and 1, random directions: in what share of draws does the longest win?"
 )
-shares = who_wins([2.0, 0.5, 1.0])
+shares = _who_wins([2.0, 0.5, 1.0])
 show(
     "share of draws",
     shares.round(3),
