@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +54,22 @@ def test_a_correction_has_its_value_and_its_reason(entries):
     corrections = [entry for entry in entries if entry["kind"] == "erratum"]
     assert corrections and all(e["reason"] and not e["agrees"] for e in corrections)
     assert not [e["id"] for e in corrections if e["correction"] in (None, "", {})]
+
+
+@pytest.mark.parametrize("path", cells.find(ROOT / "lessons").values(), ids=lambda path: path.stem)
+def test_a_lesson_asks_for_no_file_of_its_own_which_a_notebook_does_not_have(path):
+    names = (node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+             if isinstance(node, ast.Name))  # fmt: skip
+    assert "__file__" not in names
+
+
+def test_a_lesson_runs_as_a_notebook_does(tmp_path):
+    """Its code in a namespace without __file__, in the folder of the notebook."""
+    for name in ("claims.csv", "ch00_lookup.py"):
+        shutil.copy(ROOT / "lessons" / name, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", "exec(open('ch00_lookup.py', encoding='utf-8').read())"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}, cwd=tmp_path,
+        check=False, capture_output=True, encoding="utf-8", timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.rstrip().endswith("PASSED"), done.stderr[-4000:]
