@@ -65,20 +65,6 @@ def test_the_racing_loop_never_adds_too_much_and_is_right_on_one_thread():
         kernels.set_num_threads(before)
 
 
-def test_a_copy_copies_on_any_number_of_threads():
-    before = kernels.get_num_threads()
-    array = np.random.default_rng(0).standard_normal(1001).astype(np.float32)
-    try:
-        for threads in (1, 2, 3):
-            kernels.set_num_threads(threads)
-            out = np.zeros_like(array)
-            ladder.copy(out, array)
-            assert np.array_equal(out, array)
-    finally:
-        kernels.set_num_threads(before)
-    assert ladder.copy_bytes(array) == 2 * 1001 * 4
-
-
 def test_bytes_are_counted_as_read_and_written():
     assert ladder.gather_bytes(N=10, D=3) == (10 * 3 + 10 * 3) * 4
     assert ladder.scatter_bytes(N=10, D=3, itemsize=8) == (10 * 3 + 10 * 3 + 10 * 3) * 8
