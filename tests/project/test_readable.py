@@ -28,7 +28,7 @@ FLOORS = [
     {"gradcheck"},
     {"models"},
     {"simulations"},
-    {"chooser", "lesson"},
+    {"lesson"},
 ]
 COMPILER = "scratch_embed/kernels/jit.py"  # the one file that may import numba
 COMPILING = "lessons/exercises/ex19_fast_scatter_add.py"  # and the exercise on compiling a loop
