@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.kernels.jit import get_num_threads, run
+from scratch_embed import kernels
 
 from .registry import Row
 
@@ -22,8 +22,8 @@ def copy_loop(out, array, parts):
 
 def copy(out: np.ndarray, array: np.ndarray) -> None:
     """Copy a flat array into another one on all threads: the most that memory can move."""
-    parts = get_num_threads()
-    run(copy_loop, parts, out, array, parts)
+    parts = kernels.get_num_threads()
+    kernels.run(copy_loop, parts, out, array, parts)
 
 
 def time_with_copy(row: Row, ways: dict, nbytes: int, moved: int) -> None:

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "scratch_embed"
 FLOORS = [
     {"arguments", "files", "sizes"},
     {"disk", "kernels", "plot", "positions"},
-    {"geometry", "hashing", "ladder", "rows"},
+    {"geometry", "hashing", "rows"},
     {"ops"},
     {"images", "tensor", "text"},  # images and text are free of the tape
     {"functional"},
