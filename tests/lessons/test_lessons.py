@@ -65,11 +65,11 @@ def test_a_lesson_asks_for_no_file_of_its_own_which_a_notebook_does_not_have(pat
 
 def test_a_lesson_runs_as_a_notebook_does(tmp_path):
     """Its code in a namespace without __file__, in the folder of the notebook."""
-    for name in ("claims.csv", "ch00_lookup.py"):
-        shutil.copy(ROOT / "lessons" / name, tmp_path)
+    shutil.copy(ROOT / "lessons" / "ch00_lookup.py", tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", "exec(open('ch00_lookup.py', encoding='utf-8').read())"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}, cwd=tmp_path,
         check=False, capture_output=True, encoding="utf-8", timeout=300,
     )  # fmt: skip
-    assert done.returncode == 0 and done.stdout.rstrip().endswith("PASSED"), done.stderr[-4000:]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "figure " in done.stdout
