@@ -655,7 +655,7 @@ check("004-interview-count", len(interview), printed="6")
 
 # %% [markdown]
 # ## The page
-# Everything above, on one page, here and as `figures/ch09_cheat_sheet.png`.
+# Everything above, on one page, here and as a picture.
 
 # %%
 for title, text in page.items():

@@ -26,14 +26,21 @@ def entries(tmp_path_factory):
     A question of a lesson's own is not among them, but a run whose answer to one is not among its
     options, or is no number, ends with an error.
     """
-    path = tmp_path_factory.mktemp("ledger") / "answers.json"
+    path, before = tmp_path_factory.mktemp("ledger") / "answers.json", kept()
     done = subprocess.run(
         [sys.executable, "-m", "lessons", "all", "--quick", "--quiet", "--ledger", str(path)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}, cwd=ROOT,
         check=False, capture_output=True, encoding="utf-8", timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert kept() == before, "a run changes nothing that the project keeps"
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def kept() -> dict[Path, int]:
+    """Every file in the folders where figures and lessons are kept, with its time."""
+    files = [file for name in ("figures", "lessons") for file in (ROOT / name).rglob("*")]
+    return {file: file.stat().st_mtime_ns for file in files if "__pycache__" not in file.parts}
 
 
 def test_every_claim_is_answered_once_and_every_answer_holds(entries):

@@ -22,7 +22,7 @@ python -m lessons 0 3 5         run several
 python -m lessons all           run all, with a closing table
 python -m lessons 0 --step      walk through lesson 0 cell by cell
 python -m lessons 17 --trace    walk through the backward of lesson 17 step by step
-python -m lessons figures       draw every figure
+python -m lessons figures       draw every figure again, into figures/
 python -m lessons exercise      list the exercises: write a piece yourself and have it checked
 python -m lessons quiz          list every quiz question (quiz 0 3: those of lessons 0 and 3)
 """
@@ -119,13 +119,13 @@ def _script(path: Path, argv: list[str]) -> int:
 
 def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False) -> int:
     text = None if arguments.text is None else Path(arguments.text).resolve()
-    options = Options(text=text, quick=arguments.quick)
+    options = Options(text=text, quick=arguments.quick, figures=figures)
     if arguments.step or arguments.trace:
         flag, walk = ("--step", step_one) if arguments.step else ("--trace", trace_one)
         if len(paths) != 1:
             raise UsageError(f"{flag} walks through one lesson at a time: name one.")
         return walk(paths[0], options, arguments.ledger)
-    return run_all(paths, options, arguments.quiet, arguments.ledger, figures)
+    return run_all(paths, options, arguments.quiet, arguments.ledger)
 
 
 def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:

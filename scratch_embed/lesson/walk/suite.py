@@ -40,14 +40,13 @@ def run_all(
     options: Options,
     quiet: bool = False,
     ledger: str | None = None,
-    figures: bool = False,
 ) -> int:
     """Run lessons in order; a crash of one is reported and the others go on. Returns the exit code.
 
     quiet: print only what is wrong and the closing table. ledger: write every answer there as JSON,
-    also when Ctrl-C ends the run. figures: run quietly and list the figures drawn.
+    also when Ctrl-C ends the run. With options.figures: run quietly and list the figures drawn.
     """
-    quiet = quiet or figures
+    quiet = quiet or options.figures
     records: list[Record] = []
     try:
         for path in _progress(paths, quiet):
@@ -61,7 +60,7 @@ def run_all(
     if quiet:
         for record in records:
             _what_is_wrong(record)
-    if figures:
+    if options.figures:
         print("\n".join(str(path) for record in records for path, _ in record.figures))
     elif quiet or len(paths) > 1:
         print("\n" + closing_table(records))
