@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from scratch_embed.lesson.record import Options, running
+from scratch_embed.lesson.usage import Parser, UsageError
 from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.quizzes import listing as quiz_listing
 from scratch_embed.lesson.walk.suite import listing, run_all, step_one, trace_one
-from scratch_embed.lesson.walk.usage import Parser, UsageError
 
 EXAMPLES = """\
 python -m lessons               list the lessons
