@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--op", help="show one operation entry by entry, e.g. lookup")
     parser.add_argument("--seed", type=_seed, default=0, help="of inputs and cotangents (0)")
     parser.add_argument("--study", action="store_true", help="with --op: error against step")
-    parser.add_argument("--figure", type=Path, help="file for --study (build/figures/gradcheck_OP.png)")
+    parser.add_argument("--figure", type=Path, help="of --study (build/figures/gradcheck_OP.png)")
     options = parser.parse_args(argv)
 
     chosen = cases(options.seed)
