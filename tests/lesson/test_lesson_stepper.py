@@ -92,17 +92,6 @@ def test_it_fits_the_terminal(tmp_path, columns):
     assert not long, long
 
 
-@pytest.fixture
-def ctrl_c_is_heard():
-    """A shell starts what runs in the background deaf to Ctrl-C, and our children would inherit it.
-
-    What is handled here in any way begins with its default in a new program.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to a process there")
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_stops_the_cell_and_not_the_lesson(tmp_path):
