@@ -8,7 +8,7 @@ import pytest
 
 from scratch_embed.lesson.walk.cli import main
 from tests.lesson.lesson_demo import write
-from tests.lesson.test_lesson_runner import ROOT, script
+from tests.lesson.walk.test_lesson_runner import ROOT, script
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.runner import run
 from tests.lesson.lesson_demo import write
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def script(*arguments, stdin="", **environment):

@@ -11,7 +11,7 @@ import pytest
 from scratch_embed.lesson.claims import ledger
 from scratch_embed.lesson.walk import cells
 
-FOLDER = Path(__file__).parents[2] / "lessons"
+FOLDER = Path(__file__).parents[3] / "lessons"
 CLAIMS = {claim.id: claim for claim in ledger.load(FOLDER / "claims" / "claims.csv")}
 LESSONS = list(cells.find(FOLDER).values())
 CALLS = [(path, call) for path in LESSONS for call in ledger.calls(path)]

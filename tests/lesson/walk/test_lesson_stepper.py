@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.lesson.lesson_demo import write
-from tests.lesson.test_lesson_runner import ROOT, script
+from tests.lesson.walk.test_lesson_runner import ROOT, script
 
 
 def step(tmp_path, keys, extra="print('extra ran')", **environment):
