@@ -1,7 +1,7 @@
 # Type `make` for the list. Every target that runs Python first sees that .venv is in order: the first
 # time that installs (a minute, with a network), afterwards it takes a moment and needs no network.
 #
-#   PYTHON=python3.12   the Python that .venv is made with (any from 3.10 on)
+#   PYTHON=python3.12   the Python that .venv is made with (any from 3.11 on)
 #   QUICK=1             smaller runs of the labs, figures and benchmarks
 #   CH=4                the chapter of `make step`
 
@@ -50,18 +50,18 @@ clean:  ## delete what was built and cached (.venv and figures/ stay)
 	@find . \( -name .venv -o -name .git \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache build dist *.egg-info
 
-# The first of these that is Python 3.10 or newer looks after .venv: the chosen one, or else
+# The first of these that is Python 3.11 or newer looks after .venv: the chosen one, or else
 # the one that .venv already holds, or else what the machine has.
 PYTHONS := $(if $(PYTHON),"$(PYTHON)",$(VENV) python3 python3.14 python3.13 python3.12 python3.11 \
-	python3.10 python)
+	python)
 
 setup:  ## prepare .venv and stop there (the other targets do this themselves)
 	@for python in $(PYTHONS); do \
-	    if "$$python" -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then \
+	    if "$$python" -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null; then \
 	        exec "$$python" .ci/setup_venv.py; \
 	    fi; \
 	done; \
-	echo "set-up: scratch_embed needs Python 3.10 or newer, and" \
+	echo "set-up: scratch_embed needs Python 3.11 or newer, and" \
 	    "$(if $(PYTHON),$(PYTHON) is not,none was found): install one from python.org," \
 	    "or name it, as in: make lessons PYTHON=/path/to/python3.12" >&2; \
 	exit 1

@@ -1,6 +1,6 @@
 """Brings .venv in order for the Makefile: made once, filled with what setup.cfg asks for.
 
-Runs from the top folder on a bare Python 3.10 or newer, hence only the standard library.
+Runs from the top folder on a bare Python 3.11 or newer, hence only the standard library.
 What is there and works is never deleted, and without a network it goes on being used.
 """
 

@@ -447,7 +447,7 @@ print(columns(["bits saved", *SCRIPTS], rows, right=[1, 2, 3, 4, 5]))
 # %% [markdown]
 # ## Task 3: image classes
 # Twenty-six letters drawn by the fonts that come with Matplotlib, sixteen by sixteen pixels.
-# Sixteen fonts to learn from; six others, one or two of each family, only to be judged by.
+# Fifteen fonts to learn from; six others, one or two of each family, only to be judged by.
 #
 # How does a text strategy look at a picture? As people did in the days of typewriters: one
 # character for each pixel, of four shades, row after row. Pairs that often stand together are

@@ -8,11 +8,11 @@
 
 # %%
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from scratch_embed import SGD, Embedding, Tensor, plot
-from scratch_embed.chooser import choose
 from scratch_embed.functional import cross_entropy, onehot_product
 from scratch_embed.layers import (
     BERTInput,
@@ -49,15 +49,78 @@ page: dict[str, str] = {}  # title -> text, filled as we go
 
 # %% [markdown]
 # ## What to choose
-# Four questions for text, one for images. Each answer has its reason, and where models disagree the
+# The few decisions in front of a new model, each with its reason: rules of thumb, not laws. Here
+# they are as functions, one for text and one for images. Models of 1 to 7 billion numbers tie their
+# head or do not, and then the answer is None.
+
+
+# %%
+ONE_LANGUAGE, MANY_LANGUAGES = 32_000, 128_000  # rows: as in Llama 2, and as in Llama 3
+TIE_BELOW, UNTIE_ABOVE = 1e9, 7e9  # numbers in the whole model
+PATCH_SIDE = {"standard": 16, "fast": 32, "fine": 8}  # in pixels
+
+
+@dataclass
+class Plan:
+    """What was decided. `reasons` maps each decision to its answer and why."""
+
+    num_embeddings: int | None = None  # V; None for images, which are projected
+    tied: bool | None = None
+    scale: float = 1.0  # factor on token rows before positions are added
+    params: int = 0  # numbers in the token table, or in the patch projection (without bias)
+    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def choose_for_text(
+    embedding_dim: int = 768, languages: int = 1, params: float = 1e8, positions: str = "rotary"
+) -> Plan:
+    """params: numbers in the whole model. positions: "sinusoidal", "learned" or "rotary"."""
+    plan = Plan(num_embeddings=ONE_LANGUAGE if languages == 1 else MANY_LANGUAGES)
+    plan.params = table_params(plan.num_embeddings, embedding_dim)
+    plan.reasons["vocabulary"] = (
+        f"V = {plan.num_embeddings:,}, {human(plan.params)} numbers",
+        "enough for one language" if languages == 1 else "other scripts and words want rows too",
+    )
+    plan.tied = True if params < TIE_BELOW else False if params > UNTIE_ABOVE else None
+    plan.reasons["tie the head"] = {
+        True: ("yes", f"a second table would be {plan.params / params:.0%} of the model on top"),
+        False: ("no", "the second table is cheap here; yet some models of this size tie (Gemma)"),
+        None: ("either", "between 1 and 7 billion parameters models do both; measure"),
+    }[plan.tied]
+    plan.scale = math.sqrt(embedding_dim) if positions == "sinusoidal" else 1.0
+    plan.reasons["scale the rows"] = {
+        "sinusoidal": (
+            f"times {plan.scale:.1f}", "if they start with length 1; sines and cosines are long"),
+        "learned": ("no", "positions are learned as well; Gemma scales all the same"),
+        "rotary": ("no", "positions turn queries and keys; Gemma scales all the same"),
+    }[positions]  # fmt: skip
+    return plan
+
+
+def choose_for_images(
+    embedding_dim: int = 768, detail: str = "standard", image_size: int = 224
+) -> Plan:
+    """detail: "standard", "fast" or "fine". image_size: the side of a square image in pixels."""
+    side = PATCH_SIDE[detail]
+    tokens = (image_size // side) ** 2
+    plan = Plan(params=table_params(3 * side * side, embedding_dim))
+    plan.reasons["patches"] = (
+        f"{side} by {side} pixels, {tokens} tokens",
+        f"a projection of {human(plan.params)} numbers, {tokens**2:,} scores a head",
+    )
+    return plan
+
+
+# %% [markdown]
+# Three texts and one kind of image. Each answer has its reason, and where models disagree the
 # chooser says so.
 
 # %%
 cases = {
-    "small model, one language": choose("text", params=1.2e8, positions="learned"),
-    "7B model, many languages": choose("text", embedding_dim=4096, languages=30, params=7.5e9),
-    "first Transformer": choose("text", embedding_dim=512, positions="sinusoidal", params=6.5e7),
-    "photographs": choose("images"),
+    "small model, one language": choose_for_text(params=1.2e8, positions="learned"),
+    "7B model, many languages": choose_for_text(4096, languages=30, params=7.5e9),
+    "first Transformer": choose_for_text(512, positions="sinusoidal", params=6.5e7),
+    "photographs": choose_for_images(),
 }
 for name, plan in cases.items():
     print(f"  {name}")
@@ -67,19 +130,21 @@ page["What to choose"] = columns(["for", "decision", "answer"], [
     [name if n == 0 else "", what, answer] for name, plan in cases.items()
     for n, (what, (answer, _)) in enumerate(plan.reasons.items())], WIDE)  # fmt: skip
 
-base = {"data": "text", "params": 1.2e8, "positions": "learned"}  # the first of the cases
+base = {"params": 1.2e8, "positions": "learned"}  # the first of the cases
 changes = {
     "30 languages in place of one": {"languages": 30},
     "a hundred times as many numbers": {"params": 1.2e10},
     "sinusoids in place of learned positions": {"positions": "sinusoidal"},
     "rows twice as wide": {"embedding_dim": 2 * 768},
 }
-factors = {change: choose(**(base | new)).scale for change, new in changes.items()}
+factors = {change: choose_for_text(**(base | new)).scale for change, new in changes.items()}
 quiz(
     "own-ch9-what-asks-for-scaling",
     "The small model of the first case does not scale its rows. Which one change would make the "
     "chooser scale them?",
-    answer=next(change for change, factor in factors.items() if factor != choose(**base).scale),
+    answer=next(
+        change for change, factor in factors.items() if factor != choose_for_text(**base).scale
+    ),
     options=list(changes),
     because=f"learned rows find a length of their own; sinusoids cannot, and rows of length 1 take "
     f"a factor of {max(factors.values()):.1f} to be heard. More languages ask for more rows, a "
@@ -87,7 +152,7 @@ quiz(
 )
 
 llama2, llama3 = MODELS["Llama 2 7B"], MODELS["Llama 3 8B"]
-rule = [choose(languages=n).num_embeddings for n in (1, 30)]
+rule = [choose_for_text(languages=n).num_embeddings for n in (1, 30)]
 reference(
     "000-ch9-flow-vocab",
     [llama2.num_embeddings, llama3.num_embeddings],
@@ -96,10 +161,10 @@ reference(
     f"other languages than English; the chooser says {rule[0]:,} and {rule[1]:,}",
 )
 gemma = MODELS["Gemma 7B"]
-between = choose(params=3e9).tied
+between = choose_for_text(params=3e9).tied
 erratum(
     "000-ch9-flow-tie",
-    gemma.tied and between is None and choose(params=8e9).tied is False,
+    gemma.tied and between is None and choose_for_text(params=8e9).tied is False,
     printed="<1B; >7B",
     shown={"Gemma 7B (8.5B numbers in all) ties": gemma.tied, "Llama 3.2 1B ties":
            MODELS["Llama 3.2 1B"].tied, "the rule at 3B": str(between)},
@@ -590,7 +655,7 @@ check("004-interview-count", len(interview), printed="6")
 
 # %% [markdown]
 # ## The page
-# Everything above, on one page, here and as `figures/ch09_cheat_sheet.png`.
+# Everything above, on one page, here and as a picture.
 
 # %%
 for title, text in page.items():

@@ -10,7 +10,6 @@
 
 # %%
 import re
-from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from scratch_embed.lesson import (
     verdict,
     worked,
 )
-from scratch_embed.lesson.claims.ledger import beside
+from scratch_embed.lesson.claims import ledger
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.onehot import one_hot, onehot_product_backward, onehot_product_forward
@@ -727,7 +726,7 @@ erratum(
            is not None, "equals a column when V = d = 4": np.array_equal(as_c, square[:, 2])},
     because="(V, d) times (V,) is not defined unless V = d; then it reads a column, of length d",
 )  # fmt: skip
-matches = [re.fullmatch(r"002-q(\d)", id) for id in beside(Path(__file__))]
+matches = [re.fullmatch(r"002-q(\d)", claim.id) for claim in ledger.load()]
 numbers = sorted(int(match[1]) for match in matches if match)
 missing = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
 erratum(

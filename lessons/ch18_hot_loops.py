@@ -11,7 +11,7 @@
 # %%
 import numpy as np
 
-from scratch_embed import kernels, ladder, plot
+from scratch_embed import kernels, plot
 from scratch_embed.lesson import begin, compare, options, quiz, save_figure, verdict, worked
 from scratch_embed.lesson.timing import in_turns, readable
 from scratch_embed.rows import RowGrad
@@ -54,8 +54,70 @@ def added(way, ids: np.ndarray, values: np.ndarray, num_rows: int) -> np.ndarray
 
 
 numeric = slopes(ids, g, 4)
-for name, way in ladder.SCATTERS.items():
-    if name not in ladder.LOSES_REPEATS:
+
+# %% [markdown]
+# ## Six ways to add
+# Two loops in plain Python. `kernels.run` has Numba compile them as they stand, and in
+# a compiled loop `prange` is a range whose turns may run on several threads. The first of the two
+# is what we mean; the second shares out the ids to threads, and is wrong.
+
+# %%
+prange = range
+
+
+def plain_loop(table, ids, values):
+    """table[ids[n]] += values[n], for n = 0, 1, ..., N - 1."""
+    for n in range(len(ids)):
+        row = ids[n]
+        for d in range(table.shape[1]):
+            table[row, d] += values[n, d]
+
+
+def racing_loop(table, ids, values, parts):
+    """Wrong: two threads that add to the same row read, add and write in each other's way."""
+    for part in prange(parts):
+        for n in range(part * len(ids) // parts, (part + 1) * len(ids) // parts):
+            row = ids[n]
+            for d in range(table.shape[1]):
+                table[row, d] += values[n, d]
+
+
+# %% [markdown]
+# Beside them the line that one would write first, NumPy's own function for it, and the product that
+# an embedding is on paper. The last way is the package's: threads share out the rows.
+
+
+# %%
+def plain_add(table, ids, values):
+    kernels.run(plain_loop, 1, table, ids, values)
+
+
+def racing_add(table, ids, values):
+    parts = kernels.get_num_threads()
+    kernels.run(racing_loop, parts, table, ids, values, parts)
+
+
+def fancy_add(table, ids, values):
+    table[ids] += values
+
+
+def one_hot_add(table, ids, values):
+    one_hot = (ids[:, None] == np.arange(len(table))).astype(table.dtype)
+    table += one_hot.T @ values
+
+
+SCATTERS = {
+    "W[ids] += g": fancy_add,
+    "np.add.at": np.add.at,
+    "one-hot product": one_hot_add,
+    "plain loop": plain_add,
+    "racing loop": racing_add,
+    "row ranges": kernels.scatter_add,
+}
+LOSES_REPEATS = ("W[ids] += g", "racing loop")
+
+for name, way in SCATTERS.items():
+    if name not in LOSES_REPEATS:
         compare(f"dE, {name}", hand=hand, ours=added(way, ids, g, 4), numeric=numeric)
 
 # %% [markdown]
@@ -65,7 +127,7 @@ for name, way in ladder.SCATTERS.items():
 # first. No error, no warning: a model trained like this just learns less from frequent words.
 
 # %%
-lost = added(ladder.fancy_add, ids, g, 4)
+lost = added(fancy_add, ids, g, 4)
 worked.sum("row 1 should be", g[0, 0], g[1, 0])
 print(f"  table[ids] += g leaves {lost[1, 0]:g} there, the last one alone")
 
@@ -80,7 +142,7 @@ rng = np.random.default_rng(18)
 ids, ones = rng.integers(0, V, N), np.ones((N, D), np.float32)
 times_drawn = np.bincount(ids, minlength=V)
 counts = np.repeat(times_drawn[:, None], D, axis=1)
-kept_of_a_column = added(ladder.fancy_add, ids, ones, V)[:, 0].sum()
+kept_of_a_column = added(fancy_add, ids, ones, V)[:, 0].sum()
 kept_by_fancy = {
     "as many as there are different ids": np.count_nonzero(times_drawn),
     "as many as there are ids that stand only once": np.count_nonzero(times_drawn == 1),
@@ -98,13 +160,22 @@ quiz(
     "and all before it are overwritten. The right ways of the list below keep all",
 )
 print(f"  N={N:,} ids on V={V:,} rows, D={D}, {kernels.get_num_threads()} threads\n")
-for name, way in ladder.SCATTERS.items():
+for name, way in SCATTERS.items():
     sums = added(way, ids, ones, V)
     missing = counts.sum() - sums.sum(dtype=float)
     says = "right" if np.array_equal(sums, counts) else f"lost {missing / counts.sum():.2%}"
     print(f"  {name:<16} {says}")
-    if name not in ladder.LOSES_REPEATS:
+    if name not in LOSES_REPEATS:
         compare(f"sums of ones, {name}", hand=counts, ours=sums)
+
+# %% [markdown]
+# Do the two that lose look wrong in a test? Not in one whose ids all differ:
+
+# %%
+each_once = rng.permutation(V)
+for name in LOSES_REPEATS:
+    compare(f"every id once, {name}", hand=np.ones((V, D)),
+            ours=added(SCATTERS[name], each_once, np.ones((V, D)), V))  # fmt: skip
 
 # %% [markdown]
 # The racing loop deserves a closer look, because it is what one gets by asking the compiler to run
@@ -120,7 +191,7 @@ for name, way in ladder.SCATTERS.items():
 same = np.full(1 << (19 if options.quick else 21), 7)
 many = np.ones((len(same), 1), np.float32)
 for attempt in range(1, 2 if options.quick else 4):
-    kept = added(ladder.racing_add, same, many, V)[7, 0]
+    kept = added(racing_add, same, many, V)[7, 0]
     print(f"  racing loop, run {attempt}: {kept:11,.0f} of {len(same):,} additions kept")
 owned = added(kernels.scatter_add, same, many, V)[7, 0]
 compare("all ids equal, row ranges", hand=len(same), ours=owned)
@@ -135,7 +206,7 @@ compare("all ids equal, row ranges", hand=len(same), ours=owned)
 
 # %%
 ids, normal = rng.integers(0, V, 1 << 16), rng.standard_normal((1 << 16, D), np.float32)
-threads, plain = kernels.get_num_threads(), added(ladder.plain_add, ids, normal, V)
+threads, plain = kernels.get_num_threads(), added(plain_add, ids, normal, V)
 for count in (1, 2, 4):
     kernels.set_num_threads(count)
     owned = added(kernels.scatter_add, ids, normal, V)
@@ -153,8 +224,6 @@ V, D, N = (20_000, 64, 16_384) if options.quick else (50_000, 64, 65_536)
 copy_bytes = worked.product("copy: 2 N D 4 bytes", 2, N, D, 4)
 gather_bytes = worked.product("gather: 2 N D 4 bytes", 2, N, D, 4)
 scatter_bytes = worked.product("scatter-add: 3 N D 4 bytes", 3, N, D, 4)
-compare("bytes of a gather", hand=gather_bytes, ours=ladder.gather_bytes(N, D))
-compare("bytes of a scatter-add", hand=scatter_bytes, ours=ladder.scatter_bytes(N, D))
 
 # %% [markdown]
 # And a gradient that is stored in full, with a row for every token of the vocabulary? Before
@@ -163,7 +232,7 @@ compare("bytes of a scatter-add", hand=scatter_bytes, ours=ladder.scatter_bytes(
 # %%
 rows_there, dim, batch = 131_072, 64, 8_192
 zero_bytes = worked.product("zeros of a dense gradient: V D 4 bytes", rows_there, dim, 4)
-adding = ladder.scatter_bytes(batch, dim)
+adding = 3 * batch * dim * 4
 quiz(
     "own-ch18-dense-bytes",
     "A batch of 8,192 ids, a table of 131,072 rows of 64 float32 numbers. How many times as many "
@@ -190,7 +259,21 @@ print(f"  {human(one_hot_bytes)} bytes, {one_hot_bytes / scatter_bytes:,.0f} tim
 # machine moves anything. More is possible and no mistake. Rows that repeat, or a table that fits
 # into the processor's cache, need not come from memory each time.
 
+
 # %%
+def copy_loop(out, array, parts):
+    """out[i] = array[i]. Part p owns its share of out, in one piece."""
+    for part in prange(parts):
+        first, last = part * len(array) // parts, (part + 1) * len(array) // parts
+        out[first:last] = array[first:last]
+
+
+def copy(out: np.ndarray, array: np.ndarray) -> None:
+    """Copy a flat array into another one on all threads: the most that memory can move."""
+    parts = kernels.get_num_threads()
+    kernels.run(copy_loop, parts, out, array, parts)
+
+
 table, values = np.zeros((V, D), np.float32), rng.standard_normal((N, D), np.float32)
 ids, target = rng.integers(0, V, N), np.empty(N * D, np.float32)
 seconds = 0.05 if options.quick else 0.4
@@ -198,7 +281,7 @@ seconds = 0.05 if options.quick else 0.4
 
 def timed(ways: dict, moved: int) -> dict[str, float]:
     """Time the ways beside a copy; print and return each one's share of copy."""
-    calls = {"copy": lambda: ladder.copy(target, values.reshape(-1)), **ways}
+    calls = {"copy": lambda: copy(target, values.reshape(-1)), **ways}
     times, shares = in_turns(calls, seconds), {}
     for name, each in times.items():
         bytes_moved = copy_bytes if name == "copy" else moved
@@ -209,7 +292,7 @@ def timed(ways: dict, moved: int) -> dict[str, float]:
 
 
 def scatter_ways(table, ids, values, names) -> dict:
-    return {n: lambda way=ladder.SCATTERS[n]: way(table, ids, values) for n in names}
+    return {n: lambda way=SCATTERS[n]: way(table, ids, values) for n in names}
 
 
 scatter_shares = timed(
@@ -220,12 +303,32 @@ scatter_shares = timed(
 # The same for the way out, gather. Each way makes a new array here, as a layer does, and the copy
 # does not; memory that nobody has used yet costs time of its own.
 
+
 # %%
-names = ["W[ids]", "np.take", "plain loop", "threaded"]
-for name in names:
-    compare(f"gather, {name}", hand=values[:9], ours=ladder.GATHERS[name](values, np.arange(9)))
+def gather_loop(out, table, ids):
+    """out[n] = table[ids[n]]."""
+    for n in range(len(ids)):
+        row = ids[n]
+        for d in range(table.shape[1]):
+            out[n, d] = table[row, d]
+
+
+def plain_gather(table: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    out = np.empty((len(ids), table.shape[1]), table.dtype)
+    kernels.run(gather_loop, 1, out, table, ids)
+    return out
+
+
+GATHERS = {
+    "W[ids]": lambda table, ids: table[ids],
+    "np.take": lambda table, ids: np.take(table, ids, axis=0),
+    "plain loop": plain_gather,
+    "threaded": kernels.gather,
+}
+for name, way in GATHERS.items():
+    compare(f"gather, {name}", hand=values[8::-1], ours=way(values, np.arange(8, -1, -1)))
 gather_shares = timed(
-    {n: lambda way=ladder.GATHERS[n]: way(table, ids) for n in names}, gather_bytes
+    {name: lambda way=way: way(table, ids) for name, way in GATHERS.items()}, gather_bytes
 )
 
 # %%
@@ -287,7 +390,7 @@ for letter, sizes in SWEEPS.items():
         points[letter].append((at, measured(**at)))
 
 # %%
-copy_time = in_turns({"copy": lambda: ladder.copy(target, values.reshape(-1))}, rounds=9)["copy"]
+copy_time = in_turns({"copy": lambda: copy(target, values.reshape(-1))}, rounds=9)["copy"]
 bandwidth = copy_bytes / copy_time.median
 products = [
     (at, took["one-hot product"])
@@ -304,8 +407,8 @@ print(
 def theory(V: int, D: int, N: int) -> dict[str, float]:
     """Seconds if memory (or, for the product, the multiplier) were all that counts."""
     return {
-        "row ranges": ladder.scatter_bytes(N, D) / bandwidth,
-        "dense gradient": (ladder.scatter_bytes(N, D) + 4 * V * D) / bandwidth,
+        "row ranges": 3 * N * D * 4 / bandwidth,
+        "dense gradient": (3 * N * D + V * D) * 4 / bandwidth,
         "one-hot product": N * V * D / rate,
     }
 
@@ -344,7 +447,7 @@ hits = 1 << (20 if options.quick else 22)
 ids, tenths = np.zeros(hits, np.int64), np.full((hits, 1), 0.1, np.float32)
 exact = hits * float(np.float32(0.1))  # 0.1 itself is not a binary fraction; this sum is exact
 careful = added(kernels.scatter_add, ids, tenths, 1)[0, 0]
-careless = added(ladder.plain_add, ids, tenths, 1)[0, 0]
+careless = added(plain_add, ids, tenths, 1)[0, 0]
 print(f"  plain loop {careless:,.0f}, scatter_add {careful:,.0f}, exact {exact:,.0f}")
 compare(f"{hits:,} times 0.1", hand=np.float32(exact), ours=careful)
 

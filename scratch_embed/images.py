@@ -18,13 +18,13 @@ import numpy as np
 from scratch_embed.arguments import check_count
 from scratch_embed.ops.patches import unfold_forward
 
-# Fonts that come with every Matplotlib and have the Latin letters at their usual places.
+# Fonts of every Matplotlib from 3.9 on that have the Latin letters at their usual places.
 FONTS = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique",
     "DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique",
     "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSerif-BoldItalic",
     "STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta",
-    "cmr10", "cmb10", "cmti10", "cmss10", "cmtt10", "cmmi10",
+    "cmr10", "cmb10", "cmss10", "cmtt10", "cmmi10",
 )  # fmt: skip
 NO_SUCH_CHARACTER = "\U0010ffff"  # no font has it, so it looks as every missing one does
 

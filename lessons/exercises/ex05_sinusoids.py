@@ -31,7 +31,7 @@ def sinusoids(max_len, dim):
     [[0.0, 1.0, 0.0], [0.8415, 0.5403, 0.0022]]
     """
     angle = np.arange(max_len)[:, None] / 10000.0 ** (np.arange(0, dim, 2) / dim)
-    PE = np.empty((max_len, dim))
+    PE = np.zeros((max_len, dim))
     PE[:, 0::2] = np.sin(angle)
     PE[:, 1::2] = np.cos(angle)[:, : dim // 2]
     return PE

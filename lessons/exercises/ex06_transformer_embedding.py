@@ -39,7 +39,7 @@ def transformer_embedding(ids, E):
     """
     T, D = ids.shape[1], E.shape[1]
     angle = np.arange(T)[:, None] / 10000.0 ** (np.arange(0, D, 2) / D)
-    PE = np.empty((T, D))
+    PE = np.zeros((T, D))
     PE[:, 0::2], PE[:, 1::2] = np.sin(angle), np.cos(angle)
     return np.sqrt(D) * E[ids] + PE
 

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--op", help="show one operation entry by entry, e.g. lookup")
     parser.add_argument("--seed", type=_seed, default=0, help="of inputs and cotangents (0)")
     parser.add_argument("--study", action="store_true", help="with --op: error against step")
-    parser.add_argument("--figure", type=Path, help="file for --study (figures/gradcheck_OP.png)")
+    parser.add_argument("--figure", type=Path, help="of --study (build/figures/gradcheck_OP.png)")
     options = parser.parse_args(argv)
 
     chosen = cases(options.seed)
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     found = big_tables(options.seed) if not options.op else []
     print(*(f"amiss: {problem}\n" for problem in found), sep="", end="")
     if options.study:
-        path = options.figure or Path("figures") / f"gradcheck_{options.op}.png"
+        path = options.figure or Path("build/figures") / f"gradcheck_{options.op}.png"
         study = step_study(chosen[0].fn, *chosen[0].tensors, seed=options.seed, name=options.op)
         print(f"{study}\nfigure: {study.save(path)}\n")
     passed = sum(report.passed for report in reports)
@@ -98,4 +98,8 @@ def _seed(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        sys.exit(130)

@@ -5,10 +5,11 @@
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
     jit.py               how a loop is compiled when first needed, and run on several threads
 
-Nothing outside this folder knows of Numba.
+Code outside that has a loop of its own calls `run(loop, parts, *arguments)`. Nothing outside this
+folder knows of Numba.
 """
 
-from .jit import get_num_threads, set_num_threads
+from .jit import get_num_threads, run, set_num_threads
 from .tables import Groups, gather, group_rows, scatter_add, sum_groups
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "gather",
     "get_num_threads",
     "group_rows",
+    "run",
     "scatter_add",
     "set_num_threads",
     "sum_groups",

@@ -110,7 +110,8 @@ def _compile(loop: Callable, threaded: bool) -> Callable:
         loop.__globals__.update(prange=numba.prange, prefetch=_prefetch())
         for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
             loop.__globals__[helper.__name__] = numba.njit(helper)
-        place = _cache_place()
+        written = os.path.exists(loop.__code__.co_filename)  # and not typed in a notebook
+        place = _cache_place() if written else None
         users = numba.config.CACHE_DIR
         if place:  # Numba asks for the place while it decorates, and only then
             numba.config.CACHE_DIR = str(place / ("threads" if threaded else "serial"))

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asked. text: a file to read instead of the standard text."""
+    """What the command line asked."""
 
-    text: Path | None = None
+    text: Path | None = None  # a file to read instead of the standard text
     quick: bool = False
+    figures: bool = False  # to draw the figures that are kept
 
 
 @dataclass(frozen=True)

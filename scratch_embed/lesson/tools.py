@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scratch_embed.lesson.look import terminal
-from scratch_embed.lesson.record import current
+from scratch_embed.lesson.record import Options, current
 
 
 class _Options:
@@ -42,17 +42,24 @@ def say(text: str) -> None:
     print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
 
 
-def figures_folder(lesson: Path | None) -> Path:
-    """Where a lesson's figures go: beside the folder `lessons`, else beside the script itself."""
+def home(lesson: Path | None) -> Path:
+    """The folder above `lessons`; of a script that lies elsewhere, its own."""
     folder = Path.cwd() if lesson is None else lesson.parent
-    return (folder.parent if folder.name == "lessons" else folder) / "figures"
+    return folder.parent if folder.name == "lessons" else folder
+
+
+def figures_folder(options: Options) -> Path:
+    """Where in that folder figures go: build/figures, and of a --quick or --text run one below.
+
+    They draw smaller experiments, or other words. figures/ itself, which is kept, is drawn by
+    `python -m lessons figures` alone, in full.
+    """
+    other = "quick" if options.quick else "text" if options.text else ""
+    return Path("figures") if options.figures and not other else Path("build", "figures", other)
 
 
 def save_figure(figure, name: str) -> Path:
-    """Save a matplotlib figure as figures/<name>, record it, and return its path.
-
-    A --quick run draws smaller experiments and a --text run other words: they go to figures/quick/
-    and figures/text/, beside the full ones.
+    """Save a matplotlib figure as build/figures/<name>, record it, and return its path.
 
     name: a plain file name that ends in .png, .svg or .pdf; ValueError for anything else.
     """
@@ -61,11 +68,10 @@ def save_figure(figure, name: str) -> Path:
     from scratch_embed import plot  # here, so that lessons without figures do not load matplotlib
 
     record = current()
-    folder = figures_folder(record.path)
-    other = "quick" if options.quick else "text" if options.text else ""
-    path = folder / other / name
+    place = figures_folder(record.options) / name
+    path = home(record.path) / place
     path.parent.mkdir(parents=True, exist_ok=True)
     plot.save(figure, path)
     record.figures.append((path, record.cell))
-    print(f"  figure     {path.relative_to(folder.parent).as_posix()}")
+    print(f"  figure     {place.as_posix()}")
     return path

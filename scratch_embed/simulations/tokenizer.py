@@ -15,10 +15,10 @@ import numpy as np
 from scratch_embed import plot
 from scratch_embed.simulations.controls import Control, check_values, defaults
 from scratch_embed.text.bpe import BPE, train
+from scratch_embed.text.pairs import FEW, MANY
 
 SIZES = (250, 1_000, 4_000)
 LETTERS = 200_000  # of documentation, to learn from when nothing else is given
-FEW, MANY = 20, 200  # updates: below the one a piece has hardly learned, from the other it has
 SHADES = ((MANY, "sky blue", f"{MANY} times and more"), (FEW, "yellow", f"{FEW} to {MANY - 1}"),
           (0, "vermillion", f"below {FEW}"))  # fmt: skip
 TEXTS = ("The transformers unhappily tokenize words", " transformerization", " unhappiness",

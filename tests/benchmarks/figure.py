@@ -49,7 +49,7 @@ def draw(rows: list[Row], path: Path) -> Path | None:
 
 def is_peer(row: Row, name: str) -> bool:
     """Whether it was timed in turns with ours, and is neither ours in another way nor the limit."""
-    ours = name == "copy" or name.startswith("ours") or name in ("plain loop", "bare Python")
+    ours = name in ("copy", "bare Python") or name.startswith("ours")
     return not ours and any({name, "ours"} <= ways for ways in row.together)
 
 

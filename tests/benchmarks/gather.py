@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed import kernels, ladder
+from scratch_embed import kernels
 
 from .limits import time_with_copy
 from .registry import Bench, benchmark
@@ -55,7 +55,7 @@ def into_an_array(bench: Bench, shape: Shape, pattern: str, table, ids) -> None:
         ways["torch index_select"] = lambda: torch.index_select(
             tensors[0], 0, tensors[1], out=tensors[2]
         )
-    time_with_copy(row, ways, out.nbytes, ladder.gather_bytes(shape.N, shape.D))
+    time_with_copy(row, ways, out.nbytes, moved=2 * out.nbytes)  # rows are read, and written
     if shape.name in SHARE and pattern == "uniform":
         row.bar("share of copy", row.share(), at_least=SHARE[shape.name])
     for peer in ("np.take", "torch index_select"):

@@ -14,7 +14,7 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 def describe() -> dict:
     """What the README needs to quote beside a figure."""
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "processor": _processor(),
         "cores": _cores(),
         "last-level cache bytes": last_cache(),

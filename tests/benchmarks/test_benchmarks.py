@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from scratch_embed import kernels
 from scratch_embed.lesson.timing import Spread, Times
-from tests.benchmarks import figure, registry, report, shapes
+from tests.benchmarks import figure, limits, registry, report, shapes
 from tests.benchmarks.registry import Bench, Benchmark, Verdict, Wrong
 
 
@@ -92,6 +93,19 @@ def test_what_is_wrong_is_not_timed(timed):
     (row,) = bench.rows
     assert row.times == {} and "WRONG" in report.row_lines(row)
     assert row.checks == ["same: equal to the last bit", "near: equal to rtol 1e-06, atol 0"]
+
+
+def test_a_copy_copies_on_any_number_of_threads():
+    before = kernels.get_num_threads()
+    array = np.random.default_rng(0).standard_normal(1001).astype(np.float32)
+    try:
+        for threads in (1, 2, 3):
+            kernels.set_num_threads(threads)
+            out = np.zeros_like(array)
+            limits.copy(out, array)
+            assert np.array_equal(out, array)
+    finally:
+        kernels.set_num_threads(before)
 
 
 def test_a_missing_peer_is_told_once():

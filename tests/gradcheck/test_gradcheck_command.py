@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,20 @@ def test_command_lists_every_operation():
     cases = [case.name for case in catalogue.cases()]
     assert [line.split()[0] for line in lines[2:-1]] == cases
     assert lines[-1] == f"{len(cases)} of {len(cases)} agree with finite differences"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to a process there")
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+def test_ctrl_c_ends_the_command_in_a_word():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scratch_embed.gradcheck"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    for _ in range(3):  # two lines of heading, and the first operation
+        process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "\nStopped.\n")
 
 
 def test_command_shows_one_operation_entry_by_entry(capsys):

@@ -76,6 +76,21 @@ assert "numba" in sys.modules
     output(code)
 
 
+def test_a_loop_that_stands_in_no_file_runs_too():
+    """One that was typed at a prompt or in a notebook. It is compiled, and not kept."""
+    code = """
+import numpy as np
+from scratch_embed import kernels
+source = "def double(out):\\n    for n in range(len(out)):\\n        out[n] *= 2"
+names = {}
+exec(compile(source, "<cell 1>", "exec"), names)
+out = np.arange(3.0)
+kernels.run(names["double"], 1, out)
+print(out.tolist(), "prange" in names)
+"""
+    assert output(code) == "[0.0, 2.0, 4.0] True"
+
+
 # ----------------------------------------------------------------- threads and forks
 
 TOGETHER = """

@@ -66,6 +66,7 @@ def test_a_lesson_has_a_head(name):
 def test_a_lesson_does_not_argue(name):
     text = source(name)
     assert len(text.splitlines()) <= 350
+    assert "__file__" not in text  # a notebook has none
     assert "fmt: skip" not in text and "fmt: off" not in text
     assert not re.search(r"\b00[0-4]-[a-z0-9]", text) and not ARGUING.search(text)
     assert not {"check", "erratum", "reference", "quiz", "verdict"} & set(calls(name))

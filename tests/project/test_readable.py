@@ -18,7 +18,7 @@ PACKAGE = ROOT / "scratch_embed"
 FLOORS = [
     {"arguments", "files", "sizes"},
     {"disk", "kernels", "plot", "positions"},
-    {"geometry", "hashing", "ladder", "rows"},
+    {"geometry", "hashing", "rows"},
     {"ops"},
     {"images", "tensor", "text"},  # images and text are free of the tape
     {"functional"},
@@ -28,7 +28,7 @@ FLOORS = [
     {"gradcheck"},
     {"models"},
     {"simulations"},
-    {"chooser", "lesson"},
+    {"lesson"},
 ]
 COMPILER = "scratch_embed/kernels/jit.py"  # the one file that may import numba
 COMPILING = "lessons/exercises/ex19_fast_scatter_add.py"  # and the exercise on compiling a loop

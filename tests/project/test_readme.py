@@ -56,3 +56,30 @@ def test_the_table_of_speeds_is_the_one_of_the_kept_run():
 @pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:|#)([^)]+)\)", README))
 def test_what_the_readme_links_to_is_there(target):
     assert (ROOT / target).exists()
+
+
+HOUSE = README.partition("## The house")[2].partition("## Speed")[0]
+TOUR = [
+    (match["file"], int(match["lines"]))
+    for match in re.finditer(r"^\| `(?P<file>\S+\.py)` \| (?P<lines>\d+) \|", HOUSE, re.MULTILINE)
+]
+LINES_A_MINUTE = 11  # with a pencil
+
+
+def test_the_house_names_every_room_and_no_other():
+    plan = "\n".join(re.findall(r"^      (\S.*)$", HOUSE, re.MULTILINE))
+    named = re.findall(r"(?:^|  )(\w+(?:\.py|/)) ", plan, re.MULTILINE)
+    package = ROOT / "scratch_embed"
+    rooms = [path.name + "/" for path in package.iterdir() if (path / "__init__.py").exists()]
+    files = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
+    assert sorted(named) == sorted(rooms + files)
+
+
+def test_the_tour_counts_its_lines_and_its_time():
+    assert len(TOUR) > 4
+    real = {name: len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name, _ in TOUR}
+    off = {name: real[name] for name, said in TOUR if abs(said - real[name]) > 0.1 * real[name]}
+    assert off == {}, "the README says another number"
+    total = re.search(r"About ([\d,]+) lines, an hour and a half;", HOUSE)[1]
+    assert abs(int(total.replace(",", "")) - sum(real.values())) < 0.1 * sum(real.values())
+    assert abs(sum(real.values()) / LINES_A_MINUTE - 90) < 10

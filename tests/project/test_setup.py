@@ -71,6 +71,28 @@ def test_four_packages_are_needed_at_run_time(config):
     assert required(config["options"]["install_requires"]) == RUNTIME
 
 
+def test_the_lowest_python_is_the_same_everywhere(config):
+    lowest = config["options"]["python_requires"].removeprefix(">=")
+    ruff = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'target-version = "py{lowest.replace(".", "")}"' in ruff
+    assert f"sys.version_info < ({lowest.replace('.', ', ')})" in MAKEFILE
+    for name in ("Makefile", "README.md", ".ci/setup_venv.py"):
+        said = re.findall(r"Python (3\.\d+) or newer", (ROOT / name).read_text(encoding="utf-8"))
+        assert said and set(said) == {lowest}, name
+    assert f"python{lowest}" in (ROOT / ".ci" / "lowest").read_text(encoding="utf-8")
+
+
+def test_the_run_with_the_lowest_versions_names_them_all(config):
+    """What .ci/lowest reads out of setup.cfg with sed is every floor that is declared there."""
+    script = (ROOT / ".ci" / "lowest").read_text(encoding="utf-8")
+    read = re.search(r"\$\((sed .*)\)$", script, re.MULTILINE)[1]
+    printed = subprocess.run(["bash", "-c", read], check=True, capture_output=True, cwd=ROOT)
+    installed = set(printed.stdout.decode().split())
+    floors = config["options"]["install_requires"].split()
+    assert len(floors) == len(RUNTIME)
+    assert {line.replace(">=", "==") + ".*" for line in floors} < installed
+
+
 def test_extras_hold_what_they_are_for(config):
     extras = {name: required(lines) for name, lines in config["options.extras_require"].items()}
     assert extras["test"] >= {"pytest", "ruff"}
@@ -150,7 +172,7 @@ def test_step_without_a_chapter_says_what_to_type():
 def test_a_python_that_will_not_do_is_refused_in_a_sentence():
     done = make("setup", "PYTHON=/no/such python")
     assert done.returncode != 0
-    assert "needs Python 3.10 or newer, and /no/such python is not" in done.stderr
+    assert "needs Python 3.11 or newer, and /no/such python is not" in done.stderr
     assert done.stderr.count("\n") == 2  # the sentence, and make's own line
 
 

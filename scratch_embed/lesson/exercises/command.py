@@ -14,7 +14,7 @@ from scratch_embed.lesson.exercises.report import indented, listing, shown_path,
 from scratch_embed.lesson.exercises.run import Job, check
 from scratch_embed.lesson.look.render import markdown
 from scratch_embed.lesson.look.terminal import paint
-from scratch_embed.lesson.walk.usage import Parser, UsageError
+from scratch_embed.lesson.usage import Parser, UsageError
 
 EXAMPLES = """\
 python -m lessons exercise                          list them, with your state

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from scratch_embed.lesson.record import Options, running
+from scratch_embed.lesson.usage import Parser, UsageError
 from scratch_embed.lesson.walk import greeting, marks
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.suite import run_all, step_one, trace_one
-from scratch_embed.lesson.walk.usage import Parser, UsageError
 
 EXAMPLES = """\
 python -m lessons                  the map: where to begin, and what there is
@@ -27,7 +27,7 @@ python -m lessons lab [NAME]       list the experiments, or run one (all: every 
 python -m lessons claims [PAGE]    what printed sources say, judged
 python -m lessons errata [SOURCE]  what they print that is wrong, and what is right
 python -m lessons glossary [TERM]  the words, and the lessons that explain them
-python -m lessons figures          draw every figure
+python -m lessons figures          draw every figure again, into figures/
 python -m lessons --forget         forget which lessons were finished
 """
 FLAGS = ("--step", "--trace", "--quiet", "--quick", "--text", "--ledger", "--forget", "--help")
@@ -222,13 +222,13 @@ def _script(path: Path, argv: list[str]) -> int:
 
 def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False) -> int:
     text = None if arguments.text is None else Path(arguments.text).resolve()
-    options = Options(text=text, quick=arguments.quick)
+    options = Options(text=text, quick=arguments.quick, figures=figures)
     if arguments.step or arguments.trace:
         flag, walk = ("--step", step_one) if arguments.step else ("--trace", trace_one)
         if len(paths) != 1:
             raise UsageError(f"{flag} walks through one lesson at a time: name one.")
         return walk(paths[0], options)
-    return run_all(paths, options, arguments.quiet, figures)
+    return run_all(paths, options, arguments.quiet)
 
 
 def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:

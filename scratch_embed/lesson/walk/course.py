@@ -10,13 +10,12 @@ lessons/glossary.toml           term = [number of the lesson that explains it, "
 from __future__ import annotations
 
 import difflib
+import tomllib
 from functools import cached_property
 from pathlib import Path
 
-import tomllib
-
+from scratch_embed.lesson.usage import UsageError
 from scratch_embed.lesson.walk import cells
-from scratch_embed.lesson.walk.usage import UsageError
 
 COMMANDS = ("all", "claims", "errata", "exercise", "figures", "glossary", "lab", "quiz")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
+from scratch_embed.lesson.usage import UsageError
 from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.course import Course
-from scratch_embed.lesson.walk.usage import UsageError
 
 MORE = """\
 python -m lessons 0             read a lesson: by number, name or part of it

@@ -16,12 +16,12 @@ from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.runner import run
 
 
-def run_all(paths: list[Path], options: Options, quiet: bool = False, figures: bool = False) -> int:
+def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
     """Run lessons in order; a crash of one is reported and the others go on. Returns the exit code.
 
-    quiet: print only what is wrong. figures: run quietly and list the figures drawn.
+    quiet: print only what is wrong. With options.figures: run quietly and list the figures drawn.
     """
-    quiet = quiet or figures
+    quiet = quiet or options.figures
     records: list[Record] = []
     for path in _progress(paths, quiet):
         if not quiet and len(paths) > 1:
@@ -30,12 +30,12 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False, figures: b
             records.append(_run_or_report(path, options))
         if records[-1].results:
             _keep_results(records[-1])
-        elif records[-1].passed and not figures:
+        elif records[-1].passed and not options.figures:
             marks.finish(path.stem)
     if quiet:
         for record in records:
             _what_is_wrong(record)
-    if figures:
+    if options.figures:
         print("\n".join(str(path) for record in records for path, _ in record.figures))
     return 0 if all(record.passed for record in records) else 1
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from scratch_embed.lesson.look.numbers import number
 from scratch_embed.lesson.look.terminal import paint
 from scratch_embed.lesson.worked.working import Line, present
-from scratch_embed.simulations.tokenizer import FEW, MANY
-from scratch_embed.text.pairs import Step, merge, pair_counts
+from scratch_embed.text.pairs import FEW, MANY, Step, merge, pair_counts
 
 SPACE = "\u00b7"  # a middle dot shows where a space stands
 

@@ -76,7 +76,7 @@ MUTANTS = [
         ("sine and cosine exchanged", "np.sin(angle)", "np.cos(angle)", "worked example"),
         ("positions from 1", "np.arange(max_len)", "np.arange(1, max_len + 1)", "worked example"),
         ("another base", "10000.0", "1000.0", "worked example"),
-        ("halves side by side", "PE[:, 0::2]", "PE[:, : (dim + 1) // 2]", "should be"),
+        ("halves side by side", "PE[:, 0::2]", "PE[:, : (dim + 1) // 2]", "worked"),
     ),
     *_of(
         "transformer_embedding",

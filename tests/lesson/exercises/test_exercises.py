@@ -47,6 +47,12 @@ def test_the_solution_passes(verdicts, name):
     assert not verdict["printed"]
 
 
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_solution_begins_from_zeros(name):
+    """A slip in one that begins from np.empty shows what memory held: now this, now that."""
+    assert "np.empty" not in EXERCISES[name].solution
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.exercise}: {m.mistake}")
 def test_a_wrong_answer_is_refused_and_told(verdicts, mutant):
     assert EXERCISES[mutant.exercise].solution.count(mutant.old) == 1

@@ -12,7 +12,7 @@ from test_exercises_process import RIGHT
 from scratch_embed.lesson.exercises.desk import NOTE, Desk
 from scratch_embed.lesson.exercises.exercise import find
 from scratch_embed.lesson.walk.cli import main
-from tests.lesson.test_lesson_runner import script
+from tests.lesson.walk.test_lesson_runner import script
 
 LESSONS = Path(__file__).resolve().parents[3] / "lessons"
 EXERCISES = find(LESSONS / "exercises")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from scratch_embed.lesson.exercises import report
@@ -114,5 +116,9 @@ def test_threads_left_running_and_prints_below_python_do_no_harm(tmp_path):
 def test_the_process_sees_the_same_modules_and_no_learners_folder(tmp_path):
     """A file named numpy.py beside the learner's is not imported in place of NumPy."""
     (tmp_path / "numpy.py").write_text("raise SystemExit('wrong numpy')\n", encoding="utf-8")
-    text = RIGHT + f"\n\nimport sys\nassert sys.executable == {sys.executable!r}\n"
+    ours = [os.path.realpath(path) for path in (sys.executable, np.__file__)]
+    text = RIGHT + (
+        "\n\nimport os, sys\n"
+        f"assert [os.path.realpath(path) for path in (sys.executable, np.__file__)] == {ours!r}\n"
+    )
     assert check(job(tmp_path, text))["passed"]

@@ -158,7 +158,7 @@ def test_the_command_line_takes_one_lesson_and_one_way_to_walk(lessons, capsys):
 def test_chapter_17_proves_what_it_says(tmp_path, capsys):
     folder = tmp_path / "lessons"
     folder.mkdir()
-    source = Path(__file__).parents[2] / "lessons" / "ch17_backward_order.py"
+    source = Path(__file__).parents[3] / "lessons" / "ch17_backward_order.py"
     shutil.copy(source, folder)
     record = run(load(folder / source.name))
     out = capsys.readouterr().out

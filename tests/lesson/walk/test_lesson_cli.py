@@ -8,7 +8,7 @@ import pytest
 
 from scratch_embed.lesson.walk.cli import main
 from tests.lesson.lesson_demo import write
-from tests.lesson.test_lesson_runner import script
+from tests.lesson.walk.test_lesson_runner import script
 
 
 @pytest.fixture
@@ -121,14 +121,28 @@ def test_a_page_of_claims_and_the_ledger(folder, tmp_path, capsys):
     assert main(folder, ["errata", "other"]) == 2 and main(folder, ["claims", "7"]) == 2
 
 
-def test_figures_lists_what_was_drawn(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "argv, drawn",
+    [
+        (["figures"], "figures/empty.png"),
+        (["figures", "--quick"], "build/figures/quick/empty.png"),
+        (["0"], "build/figures/empty.png"),
+        (["0", "--quick"], "build/figures/quick/empty.png"),
+        (["0", "--text", "TEXT"], "build/figures/text/empty.png"),
+    ],
+)
+def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, argv, drawn):
     extra = (
         "from scratch_embed import plot\nfrom scratch_embed.lesson import save_figure\n"
         "save_figure(plot.figure()[0], 'empty.png')"
     )
     write(tmp_path / "lessons", 0, extra=extra)
-    assert main(tmp_path / "lessons", ["figures"]) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "figures" / "empty.png")
+    text = tmp_path / "words.txt"
+    text.write_text("the cat sat", encoding="utf-8")
+    assert main(tmp_path / "lessons", [str(text) if word == "TEXT" else word for word in argv]) == 0
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.png")] == [drawn]
+    if "figures" in argv:
+        assert capsys.readouterr().out.strip() == str(tmp_path / drawn)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.runner import run
 from tests.lesson.lesson_demo import write
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def script(*arguments, stdin="", **environment):
@@ -126,7 +126,7 @@ def test_importing_the_engine_loads_neither_numba_nor_matplotlib():
     assert done.stdout.strip() == "set()", done.stdout + done.stderr
 
 
-def test_save_figure_draws_into_figures_and_refuses_odd_names(tmp_path, capsys):
+def test_save_figure_draws_into_build_and_refuses_odd_names(tmp_path, capsys):
     extra = (
         "from scratch_embed import plot\nfrom scratch_embed.lesson import save_figure\n"
         "fig, ax = plot.figure()\nax.plot(h)\nsave_figure(fig, 'h.png')\n"
@@ -134,6 +134,8 @@ def test_save_figure_draws_into_figures_and_refuses_odd_names(tmp_path, capsys):
     )
     record = run(cells.load(write(tmp_path / "lessons", extra=extra)))
     assert record.passed, record.failures
-    assert [path for path, _ in record.figures] == [tmp_path / "figures" / "h.png"]
-    assert (tmp_path / "figures" / "h.png").read_bytes().startswith(b"\x89PNG")
-    assert "name must be like" in capsys.readouterr().out
+    (path,) = (path for path, _ in record.figures)
+    assert path == tmp_path / "build" / "figures" / "h.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+    out = capsys.readouterr().out
+    assert "name must be like" in out and "figure     build/figures/h.png" in out

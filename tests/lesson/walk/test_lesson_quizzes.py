@@ -11,7 +11,7 @@ from scratch_embed.lesson.walk.cli import main
 from scratch_embed.lesson.walk.quizzes import COMPUTED, questions
 from tests.lesson.lesson_demo import write
 
-LESSONS = list(cells.find(Path(__file__).parents[2] / "lessons").values())
+LESSONS = list(cells.find(Path(__file__).parents[3] / "lessons").values())
 
 MORE = """
 kinds = {"a row": h[0] > 1, "a column": h[0] < 1}

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.lesson.lesson_demo import write
-from tests.lesson.test_lesson_runner import ROOT, script
+from tests.lesson.walk.test_lesson_runner import ROOT, script
 
 
 def step(tmp_path, keys, extra="print('extra ran')", **environment):
@@ -39,7 +39,7 @@ def test_q_quits_and_question_mark_helps(tmp_path):
 
 
 def test_the_prompt_changes_the_lessons_variables_and_comes_back(tmp_path):
-    keys = "p\nh[0] = 0.5\nprint('doubled', h[0] * 2)\ncompare('mine', hand=1.0, ours=2.0)\nexit()\n"
+    keys = "p\nh[0] = 0.5\nprint('doubled', h[0] * 2)\ncompare('mine', hand=1, ours=2)\nexit()\n"
     done = step(tmp_path, keys + "\nno idea\n\nq\n", extra="print('then', h[0])")
     assert "doubled 1.0" in done.stdout and "then 0.5" in done.stdout
     assert "Back in the lesson." in done.stdout and "You said no idea. No." in done.stdout
@@ -85,14 +85,13 @@ def test_the_code_of_a_question_comes_after_its_answer(tmp_path):
 @pytest.mark.parametrize("columns", ["40", "120"])
 def test_it_fits_the_terminal(tmp_path, columns):
     done = step(tmp_path, "\n18\n\n\n\n\n", COLUMNS=columns)
-    lines = [
-        line for line in done.stdout.splitlines() if "your guess" not in line
-    ]  # no Enter seen
+    lines = [line for line in done.stdout.splitlines() if "your guess" not in line]  # no Enter seen
     long = [line for line in lines if len(line) > int(columns)]
     assert not long, long
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to a process there")
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_stops_the_cell_and_not_the_lesson(tmp_path):
     marker = tmp_path / "started"
     extra = f"open({str(marker)!r}, 'w').close()\nimport time\ntime.sleep(30)"

@@ -1,0 +1,18 @@
+"""What tests in several folders share."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def ctrl_c_is_heard():
+    """A shell starts what runs in the background deaf to Ctrl-C, and our children would inherit it.
+
+    What is handled here in any way begins with its default in a new program.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
