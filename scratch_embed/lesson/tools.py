@@ -43,8 +43,10 @@ def say(text: str) -> None:
 
 
 def figures_folder(lesson: Path | None) -> Path:
-    """Where a lesson's figures go: beside the folder `lessons`, else beside the script itself."""
+    """Where the figures of a lesson or lab go: beside `lessons`, else beside the script itself."""
     folder = Path.cwd() if lesson is None else lesson.parent
+    if folder.name == "labs":
+        folder = folder.parent
     return (folder.parent if folder.name == "lessons" else folder) / "figures"
 
 
