@@ -155,7 +155,7 @@ def _vector(values) -> str:
 
 
 def _short(x: float) -> str:
-    return number(float(x), 4) if abs(x) >= 5e-13 else "0"
+    return "0" if abs(x) < 5e-13 else number(float(x), 4)  # a nan is no 0
 
 
 def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:

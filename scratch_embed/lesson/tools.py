@@ -43,8 +43,9 @@ def say(text: str) -> None:
 
 
 def home(lesson: Path | None) -> Path:
-    """The folder above `lessons`; of a script that lies elsewhere, its own."""
+    """The folder above `lessons` (and lessons/labs); of a script that lies elsewhere, its own."""
     folder = Path.cwd() if lesson is None else lesson.parent
+    folder = folder.parent if folder.name == "labs" else folder
     return folder.parent if folder.name == "lessons" else folder
 
 
