@@ -23,6 +23,23 @@ def _of(exercise: str, *edits: tuple[str, str, str, str]) -> list[Mutant]:
 
 
 AT = "np.add.at(dE, ids, dout)"
+ENTER = """
+    grads = np.zeros(leaves + len(tape))
+
+    def enter(value, part):
+        first = grads[value] == 0
+        grads[value] += part
+        if value >= leaves and (CONDITION):
+            for parent, slope in zip(*tape[value - leaves]):
+                enter(parent, slope * PART)
+
+    enter(leaves + len(tape) - 1, 1.0)
+    return grads
+"""  # go straight into the inputs
+EAGER = ENTER.replace("CONDITION", "True").replace("PART", "grads[value]")
+ONCE = ENTER.replace("CONDITION", "first").replace("PART", "grads[value]")
+EVERY_PATH = ENTER.replace("CONDITION", "True").replace("PART", "part")
+ZEROS = "    grads = np.zeros(leaves + len(tape))\n"
 PLACES = "rows, places = np.unique(ids, return_inverse=True)"
 
 MUTANTS = [
@@ -230,5 +247,14 @@ MUTANTS = [
         ("not in place", "    for n in", "    table = table.copy()\n    for n in", "worked"),
         ("repeats lost", "@njit\ndef scatter_add(table, ids, values):",
          "def scatter_add(table, ids, values):\n    table[ids] += values\n    return", "worked"),
+    ),
+    *_of(
+        "backward_order",
+        ("straight into the inputs", ZEROS, EAGER, "are passed on again"),
+        ("each value entered once", ZEROS, ONCE, "what arrives later is lost"),
+        ("every path by itself", ZEROS, EVERY_PATH, "calls itself"),
+        ("set for add", "grads[value] += ", "grads[value] = ", "worked example"),
+        ("from the first line", "reversed(range(len(tape)))", "range(len(tape))", "worked example"),
+        ("slopes forgotten", "slope * grads", "grads", "worked"),
     ),
 ]  # fmt: skip

@@ -155,18 +155,19 @@ def test_the_command_line_takes_one_lesson_and_one_way_to_walk(lessons, capsys):
         assert "--trace" in capsys.readouterr().err
 
 
-def test_chapter_17_proves_what_it_says(tmp_path, capsys):
+def test_lesson_11_shows_wrong_orders_and_a_trace_to_walk(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lessons"
     folder.mkdir()
-    source = Path(__file__).parents[3] / "lessons" / "ch17_backward_order.py"
+    source = Path(__file__).parents[3] / "lessons" / "ch11_backward_order.py"
     shutil.copy(source, folder)
+    monkeypatch.setenv("COLUMNS", "80")
     record = run(load(folder / source.name))
     out = capsys.readouterr().out
-    assert record.passed and len(record.rows) == 11 and record.trace.leaves == ["A", "B"]
-    assert "tape 4.0   eager recursion 6.0   entering once 2.0" in out
-    assert "8,191 calls along all paths, 13 along the tape" in out and "RecursionError" in out
-    assert [path.name for path, _ in record.figures] == ["ch17_one_of_two_parts.png",
-                                                         "ch17_all_parts.png"]  # fmt: skip
+    assert record.passed and record.trace.leaves == ["U", "W"]
+    assert "dx  [4]   [6]    [2]   [4]     <- not eager, not once" in out
+    assert "8,191 parts in all. The tape: 24 parts." in out and "Python stops it" in out
+    assert "dog  [2.9]    [2.9]    [3.48]   [0.58]   [2.9]" in out
+    assert [path.name for path, _ in record.figures] == ["ch11_one_of_two_parts.png"]
 
 
 def test_show_trace_prints_a_line_and_the_last_one_counts(capsys):
