@@ -103,7 +103,8 @@ g = np.array([[[0.3, -0.2], [1.0, 0.0]], [[-0.1, 0.4], [0.0, -1.0]]])
 
 
 def loss(E, which=(0, 1)):
-    return sum((attend(lookup(E, sentences[s])) * g[s]).sum() for s in which)
+    states = attend(lookup(E, sentences))
+    return sum((states[s] * g[s]).sum() for s in which)
 
 
 slope = worked.nudge("E", loss, E, (2, 0))
@@ -142,7 +143,7 @@ from scratch_embed.functional import cross_entropy, project
 from scratch_embed.layers import SelfAttention
 from scratch_embed.optim import Adam
 
-WATER, MONEY, BANK, SHORE, VAULT = range(0, 12), range(12, 24), 24, 25, 26
+WATER, MONEY, BANK, SHORE, VAULT = range(12), range(12, 24), 24, 25, 26
 
 
 def _batch(rng, size=64):
