@@ -57,7 +57,8 @@ def attend(x):
     return weights @ x
 
 
-def state_by_hand(first):
+# %%
+def _state_by_hand(first):
     x = E[[first, 2]]
     scores = worked.matmul("score", x[1:], x.T)[0]
     w = worked.softmax("scores", scores)
@@ -65,7 +66,7 @@ def state_by_hand(first):
     return worked.sum("state", w[0] * x[0], w[1] * x[1], why=told)
 
 
-by_river = state_by_hand(0)
+by_river = _state_by_hand(0)
 
 # %%
 q = guess(
@@ -76,7 +77,7 @@ q = guess(
         "something else",
     ],
 )
-by_money = state_by_hand(1)
+by_money = _state_by_hand(1)
 q.answer(
     "the first one with its two numbers swapped"
     if np.allclose(by_money, by_river[::-1])
