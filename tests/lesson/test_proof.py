@@ -93,6 +93,11 @@ def test_show_names_rows_and_columns(record, capsys):
     assert capsys.readouterr().out.splitlines()[1].split() == ["1", "2"]
 
 
+def test_show_tells_what_is_no_number_from_a_zero(record, capsys):
+    show("out", [0, 1e-15, np.nan, -np.inf])
+    assert capsys.readouterr().out.split() == ["out", *"0123", "0", "0", "nan", "-inf"]
+
+
 def test_running_a_cell_again_replaces_its_rows(record):
     for value in (1.2, 1.0):
         record.forget(4)

@@ -35,7 +35,8 @@ OPENING = {"partial", "lVert", "lvert", "langle", "lfloor", "lceil", "nabla"}
 CLOSING = {"rVert", "rvert", "rangle", "rfloor", "rceil"}
 SILENT = {"left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr", "displaystyle", "limits",
           "textstyle", "nonumber"}  # fmt: skip
-WORDS = {"log", "exp", "max", "min", "argmax", "sin", "cos", "tanh", "dim", "det", "Pr", "lim"}
+WORDS = {"log", "ln", "exp", "max", "min", "argmax", "sin", "cos", "tanh", "dim", "det", "Pr",
+         "lim"}  # fmt: skip
 STYLES = {"text", "mathrm", "operatorname", "mathbf", "boldsymbol", "mathit", "mathcal", "mathsf",
           "texttt", "textbf", "mathtt", "bm", "textit"}  # fmt: skip
 TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_&~]|\s+|[^\\{}^_&~\s]", re.DOTALL)

@@ -48,6 +48,7 @@ x = [1,  2]  # **not bold**
         (r"\log p(w \mid c)", "log p(w | c)"),
         (r"\unknown x", "unknown x"),
         (r"\frac", "/"),
+        (r"\ln p = z - \ln\sum_j e^{z_j}", "ln p = z - ln Σⱼ e^(zⱼ)"),
     ],
 )
 def test_tex(tex, text):

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 12. Long rows, and who gets the attention
+# # 94. Long rows, and who gets the attention
 #
 # Attention compares tokens by dot products, and a dot product knows two things about a row: where
 # it points, and how long it is. So a row that has grown long must matter more. How much, to whom,
