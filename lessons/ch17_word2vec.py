@@ -207,3 +207,43 @@ before = np.random.default_rng(0).normal(size=(60, 16))
 settings = {"window": 1, "epochs": 4, "lr": 0.2, "subsample_at": None, "batch_size": 16, "rng": 17}
 run = word2vec.train(ids, 60, 16, **settings)
 shuffled = word2vec.train(np.random.default_rng(1).permutation(ids), 60, 16, **settings)
+
+# %%
+q = guess("And the same text with its words shuffled: what share now?", unit=" %")
+tables = {"random rows": before, "trained": run.vectors, "trained, shuffled": shuffled.vectors}
+for name, table in tables.items():
+    share = geometry.neighbour_accuracy(table, kinds, measure="cosine")
+    print(f"  {name:<18} {share:4.0%} have a neighbour of their own class")
+q.answer(
+    100 * geometry.neighbour_accuracy(shuffled.vectors, kinds, measure="cosine"),
+    tolerance=12,
+    because="the order of the words was all there was to learn from",
+)
+
+# %%
+from scratch_embed import plot
+
+
+def _draw(tables):
+    figure, axes = plot.figure(1, 2, size=(10, 4.2))
+    for ax, name in zip(axes, ("random rows", "trained")):
+        view = geometry.pca(geometry.unit_rows(tables[name]), 2).coords
+        for kind in range(6):
+            of_kind = view[kinds == kind]
+            look = {"marker": plot.MARKERS[kind], "color": plot.CYCLE[kind]}
+            ax.scatter(*of_kind.T, label=f"class {kind}", **look)
+        ax.set(title=name, xlabel="first component", ylabel="second component")
+    axes[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+save_figure(_draw(tables), "ch17_classes.png")
+
+# %% [markdown]
+# ## What did we learn?
+# - A pair sends (what was said less what was true) times the other side's row, to each side.
+# - Negative sampling makes it cheap: $K + 2$ rows a pair, whatever the vocabulary.
+# - The rows know which words keep the same company, and nothing else.
+#
+# Write it: `python -m lessons exercise negative_sampling`. Lesson 18 gets nearly the same rows
+# without any training, by counting, and asks whether king - man + woman is queen.
