@@ -193,10 +193,9 @@ from scratch_embed.text import word2vec
 
 
 def _language(rng, length=12_000, classes=6, each=10):
-    follows = rng.permutation(classes)  # class k is followed by class follows[k], mostly
     kind, ids = 0, []
-    for _ in range(length):
-        kind = follows[kind] if rng.random() < 0.8 else rng.integers(classes)
+    for _ in range(length):  # class k is mostly followed by class k + 1, the last by class 0
+        kind = (kind + 1) % classes if rng.random() < 0.8 else rng.integers(classes)
         ids.append(kind * each + rng.integers(each))
     return np.array(ids)
 
