@@ -43,9 +43,9 @@ show("X", X, rows=words, columns=words)
 
 # %% [markdown]
 # "the" meets "cat" most often. But "the" meets everybody: it is simply frequent. What we want to
-# know is who meets **more often than by chance**. If words met by chance, the pair $i, j$ would have the
-# share $P(i)\,P(j)$ of all pairs. The logarithm of how much more it has is called PMI, pointwise
-# mutual information:
+# know is who meets **more often than by chance**. If words met by chance, the pair $i, j$ would
+# have the share $P(i)\,P(j)$ of all pairs. The logarithm of how much more it has is called PMI,
+# pointwise mutual information:
 #
 # $$\text{PMI}(i, j) = \ln \frac{P(i, j)}{P(i)\,P(j)}$$
 
