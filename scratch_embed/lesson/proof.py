@@ -190,7 +190,7 @@ def _lines_of_ways(name: str, arrays: dict, rtol: float, atol: float) -> str:
     for way, array in arrays.items():
         tolerance = atol + rtol * float(np.max(np.abs([array, judge]), initial=0.0))
         right = np.max(np.abs(array - judge), initial=0.0) <= tolerance
-        lines.append(f"    {way:<{size}}  {_vector(array)}{'' if right else '  <- wrong'}")
+        lines.append(f"    {way:<{size}}  {_vector(array)}{'' if right else '  <- differs'}")
     return "\n".join(lines)
 
 
