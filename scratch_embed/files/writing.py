@@ -1,9 +1,8 @@
-"""Files: written whole or not at all, and the one folder that this package may fill on its own."""
+"""Writing: a file appears whole or not at all."""
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,24 +36,6 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def cache_dir() -> Path:
-    """The folder for what can be computed again. It need not exist yet.
-
-    $SCRATCH_EMBED_CACHE if it is set, otherwise `scratch_embed` inside the user's own cache folder:
-    ~/.cache (or $XDG_CACHE_HOME) on Linux, ~/Library/Caches on macOS, %LOCALAPPDATA% on Windows.
-    """
-    chosen = os.environ.get("SCRATCH_EMBED_CACHE")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "scratch_embed"
 
 
 def _umask() -> int:
