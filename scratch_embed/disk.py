@@ -23,13 +23,20 @@ as well, before the first step:
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from scratch_embed.files import replacing
+from scratch_embed.arguments import check_count
+from scratch_embed.files import open_regular, replacing, reserve
 
+HEADERS = {  # how the header is read, by the version that a .npy file begins with
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 BLOCK = 1 << 22  # numbers drawn at a time: 16 MiB of float32
 
 
@@ -43,24 +50,33 @@ def create_table(
 ) -> np.memmap:
     """A new table on disk with rows drawn from N(0, std^2), open for reading and writing.
 
-    The file appears under its name when it is complete. With std=0 nothing is drawn, and on most
-    systems a table of zeros takes no room on disk until rows are written.
+        create_table("words.npy", 50_257, 768)    # (V, D) = (50257, 768): 154,389,504 bytes + 128
 
-    Raises FileExistsError rather than overwrite a file, TypeError for a dtype that is not float32
-    or float64, and OSError when the disk is full.
+    The file appears under its name when it is complete. It takes its room on the disk before the
+    first row is drawn, also with std=0, where nothing is drawn: a row that found no room later,
+    when it is learned, would end the process without a word.
+
+    Raises FileExistsError rather than overwrite a file, also one that another process makes in the
+    meantime; ValueError for sizes below 1 and for a std that is negative or not finite, TypeError
+    for a dtype that is not float32 or float64, and OSError when the disk is full.
     """
     path = Path(path)
-    if path.exists():
-        raise FileExistsError(f"{path} exists; open it with open_table, or delete it first.")
+    shape = (
+        check_count(num_embeddings, "num_embeddings"),
+        check_count(embedding_dim, "embedding_dim"),
+    )
+    if not 0 <= std < math.inf:
+        raise ValueError(f"std is {std!r}; it must be a finite number of at least 0")
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
-    shape, rng = (int(num_embeddings), int(embedding_dim)), np.random.default_rng(rng)
-    with replacing(path) as temporary:
-        table = np.lib.format.open_memmap(temporary, "w+", np.dtype(dtype), shape)
-        if std:
-            _draw(table, std, rng)
-        table.flush()
-        del table  # Windows does not rename a file that is open
+    rng = np.random.default_rng(rng)
+    try:
+        with replacing(path, new=True) as temporary, open(temporary, "r+b") as file:
+            _write(file, path, shape, np.dtype(dtype), std, rng)
+    except FileExistsError:
+        raise FileExistsError(
+            f"{path} exists; open it with open_table, or delete it first."
+        ) from None
     return open_table(path)
 
 
@@ -68,25 +84,59 @@ def open_table(path: str | os.PathLike) -> np.memmap:
     """A table on disk, for reading and writing where it lies.
 
     Raises ValueError for a file that is not a .npy table of float32 or float64 with rows in C
-    order, and OSError when it cannot be opened for writing.
+    order, or whose size is not what its header asks for; OSError when it cannot be opened for
+    writing. A file that is refused stays as it is.
     """
-    table = np.lib.format.open_memmap(Path(path), "r+")
-    good = table.ndim == 2 and table.dtype in (np.float32, np.float64) and table.flags.c_contiguous
-    if not good:
-        raise ValueError(
-            f"{path} holds {table.dtype} of shape {table.shape}; a table has two axes, (V, D), "
-            "holds float32 or float64, and is stored row by row."
-        )
-    return table
+    with open_regular(path, "r+b") as file:
+        shape, columns_first, dtype = _header(file, path)
+        good = len(shape) == 2 and min(shape) > 0 and dtype in (np.float32, np.float64)
+        if not good or columns_first:
+            order = "column by column" if columns_first else "row by row"
+            raise ValueError(
+                f"{path} holds {dtype} of shape {shape}, {order}; a table has two axes, (V, D), "
+                "holds float32 or float64, and is stored row by row."
+            )
+        start, size = file.tell(), os.fstat(file.fileno()).st_size
+        asked = start + math.prod(shape) * dtype.itemsize
+        if size != asked:
+            raise ValueError(
+                f"{path} has {size:,} bytes, and its header asks for {asked:,}: {shape[0]:,} rows "
+                f"of {shape[1]:,} {dtype}. It was cut short, or something else was written into "
+                "it; bring it back from a copy, or delete it and create the table anew."
+            )
+        return np.memmap(file, dtype, "r+", start, shape)
 
 
-def _draw(table: np.memmap, std: float, rng: np.random.Generator) -> None:
-    """Fill the rows a block at a time. The rows do not depend on how large a block is."""
+def _header(file: BinaryIO, path: str | os.PathLike) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """(shape, whether columns come first, dtype) of a .npy file. It is parsed, nothing is run."""
+    try:
+        version = np.lib.format.read_magic(file)
+        return HEADERS[version](file)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{path} is no .npy table: {error}") from None
+
+
+def _write(
+    file: BinaryIO,
+    path: Path,
+    shape: tuple[int, int],
+    dtype: np.dtype,
+    std: float,
+    rng: np.random.Generator,
+) -> None:
+    """The header, and the rows a block at a time. They do not depend on how large a block is."""
     from tqdm import tqdm
 
-    step = max(BLOCK // table.shape[1], 1)
-    blocks = range(0, len(table), step)
+    V, D = shape
+    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    if reserve(file, file.tell() + V * D * dtype.itemsize, path) and not std:
+        return  # the room that was taken holds zeros
+    step = max(BLOCK // D, 1)
+    blocks = range(0, V, step)
     for first in tqdm(blocks, desc="drawing rows", unit="block", disable=None, leave=False):
-        rows = table[first : first + step]
-        rng.standard_normal(dtype=table.dtype, out=rows)
-        rows *= table.dtype.type(std)
+        rows = np.zeros((min(step, V - first), D), dtype)
+        if std:
+            rng.standard_normal(dtype=dtype, out=rows)
+            rows *= dtype.type(std)
+        file.write(rows)

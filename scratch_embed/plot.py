@@ -75,6 +75,8 @@ def save(fig, path: str | os.PathLike) -> Path:
 
     The file appears whole or not at all, and the same figure gives the same bytes: neither the date
     nor the version of Matplotlib is written into it.
+
+    Raises ValueError for another ending, and OSError when nothing can be written there.
     """
     from matplotlib import rc_context
 

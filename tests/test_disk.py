@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +67,98 @@ def test_what_is_no_table_is_refused(tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
         with pytest.raises(ValueError, match="a table has two axes"):
             open_table(tmp_path / f"{name}.npy")
-    (tmp_path / "text.npy").write_text("the cat sat", encoding="utf-8")
-    with pytest.raises(ValueError):
-        open_table(tmp_path / "text.npy")
+    for content in (
+        b"the cat sat",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x09\x00",
+        b"\x93NUMPY\x01\x00v\x00{'",
+    ):
+        (tmp_path / "text.npy").write_bytes(content)
+        with pytest.raises(ValueError, match="text.npy is no .npy table"):
+            open_table(tmp_path / "text.npy")
+
+
+def test_a_file_whose_size_is_not_what_its_header_asks_for_is_refused_and_kept(tmp_path):
+    path = tmp_path / "t.npy"
+    create_table(path, 500, 10, rng=0)
+    whole = path.read_bytes()
+    cut, longer = whole[:5000], whole + b"more"
+    with open(tmp_path / "claims.npy", "wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (10**7, 100)}
+        np.lib.format.write_array_header_1_0(file, header)
+    claims = (tmp_path / "claims.npy").read_bytes()
+    for content, told in [
+        (cut, "5,000 bytes, and its header asks for 20,128: 500 rows of 10 float32. It was cut"),
+        (longer, "20,132 bytes, and its header asks for 20,128"),
+        (claims, "128 bytes, and its header asks for 4,000,000,128"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=told):
+            open_table(path)
+        assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((3.9, 2), "num_embeddings is 3.9; it must be a whole number of at least 1"),
+        (("5", 2), "num_embeddings is '5'"),
+        ((True, 2), "num_embeddings is True"),
+        ((2, 0), "embedding_dim is 0"),
+        ((2, 2, float("nan")), "std is nan; it must be a finite number of at least 0"),
+        ((2, 2, -1), "std is -1"),
+        ((2, 2, float("inf")), "std is inf"),
+    ],
+)
+def test_arguments_that_make_no_table(tmp_path, arguments, told):
+    with pytest.raises(ValueError, match=told):
+        create_table(tmp_path / "t.npy", *arguments)
+    assert os.listdir(tmp_path) == []
+
+
+def test_of_several_that_create_a_table_at_once_one_succeeds(tmp_path):
+    made, together = [], threading.Barrier(4)
+
+    def create(seed):
+        together.wait(timeout=30)
+        try:
+            made.append(np.array(create_table(tmp_path / "t.npy", 50_000, 8, rng=seed)))
+        except FileExistsError:
+            made.append(None)
+
+    threads = [threading.Thread(target=create, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = [table for table in made if table is not None]
+    assert len(made) == 4 and np.array_equal(open_table(tmp_path / "t.npy"), winner)
+    assert os.listdir(tmp_path) == ["t.npy"]
+
+
+@pytest.mark.parametrize("std", [0, 0.02])
+def test_a_full_disk_is_told_before_a_row_is_drawn(tmp_path, monkeypatch, std):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(OSError, match="the file takes 4,128 bytes.*t.npy"):
+        create_table(tmp_path / "t.npy", 100, 10, std=std)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("std", [0, 0.02])
+def test_where_no_room_can_be_taken_ahead_all_is_written(tmp_path, monkeypatch, std):
+    if hasattr(os, "posix_fallocate"):
+        monkeypatch.delattr(os, "posix_fallocate")
+    monkeypatch.setattr("scratch_embed.disk.BLOCK", 7000)
+    table = create_table(tmp_path / "t.npy", 1000, 100, std=std, rng=1)
+    rows = np.random.default_rng(1).standard_normal((1000, 100), np.float32) * np.float32(std)
+    assert np.array_equal(table, rows)
+    (tmp_path / "zeros").write_bytes(bytes(128 + 400_000))  # what zeros take on this disk
+    status, zeros = (tmp_path / "t.npy").stat(), (tmp_path / "zeros").stat()
+    assert status.st_size == zeros.st_size
+    assert getattr(status, "st_blocks", 0) >= getattr(zeros, "st_blocks", 0)  # no holes
 
 
 # ---- training ------------------------------------------------------------------------------------
@@ -146,7 +237,7 @@ def test_a_table_of_twice_the_memory_allowed(tmp_path):
     printed, errors = run.communicate(timeout=300)
     assert run.returncode == 0, errors
     assert printed.splitlines() == ["a copy in memory does not fit", "learned"]
-    (tmp_path / "large.npy").unlink()  # a gigabyte, where files have no holes
+    (tmp_path / "large.npy").unlink()  # a gigabyte
 
 
 KILLED = """

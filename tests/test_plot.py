@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from scratch_embed import plot
-from scratch_embed.files import replacing
 
 TABLE = np.array([[-0.12, 0.05, 0.88], [0.72, -0.41, 0.15], [0.0, 0.0, -0.9]])
 
@@ -107,33 +106,6 @@ def test_a_failed_save_leaves_the_old_picture(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         plot.save(fig, path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.png"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows does not replace a file that is open")
-def test_a_reader_keeps_the_old_file_while_a_new_one_takes_its_name(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old text", encoding="utf-8")
-    with path.open(encoding="utf-8") as reader:
-        with replacing(path) as temporary:
-            temporary.write_text("new", encoding="utf-8")
-            assert path.read_text(encoding="utf-8") == "old text"
-        assert reader.read() == "old text"
-    assert path.read_text(encoding="utf-8") == "new"
-
-
-def test_replacing_keeps_permissions_and_gives_new_files_the_usual_ones(tmp_path):
-    def write(name):
-        with replacing(tmp_path / name) as temporary:
-            temporary.write_text("x", encoding="utf-8")
-        return (tmp_path / name).stat().st_mode & 0o777
-
-    plain = tmp_path / "plain"
-    plain.write_text("x", encoding="utf-8")
-    assert write("new") == plain.stat().st_mode & 0o777
-    plain.chmod(0o640)
-    assert write("plain") == plain.stat().st_mode & 0o777
-    if os.name != "nt":
-        assert write("plain") == 0o640
 
 
 def test_the_palette_is_the_published_one_and_its_colours_differ():

@@ -67,6 +67,7 @@ class Record:
     cell: int | None = None  # the cell that runs now
     rows: list[Row] = field(default_factory=list)
     figures: list[tuple[Path, int | None]] = field(default_factory=list)
+    unsaved: list[tuple[Path, int | None]] = field(default_factory=list)  # could not be written
     failures: list[Failure] = field(default_factory=list)
     trace: Trace | None = None  # the last one shown, for --trace to walk
     workings: list[tuple[Working, int | None]] = field(default_factory=list)
@@ -89,6 +90,7 @@ class Record:
         """Drop what a cell recorded: it is about to run again."""
         self.rows = [row for row in self.rows if row.cell != cell]
         self.figures = [figure for figure in self.figures if figure[1] != cell]
+        self.unsaved = [figure for figure in self.unsaved if figure[1] != cell]
         self.failures = [failure for failure in self.failures if failure.cell != cell]
         self.workings = [working for working in self.workings if working[1] != cell]
         self.questions = [question for question in self.questions if question.cell != cell]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from scratch_embed.files import sentence
 from scratch_embed.lesson.look import terminal
 from scratch_embed.lesson.record import Options, current
 
@@ -62,7 +64,8 @@ def figures_folder(options: Options) -> Path:
 def save_figure(figure, name: str) -> Path:
     """Save a matplotlib figure as build/figures/<name>, record it, and return its path.
 
-    name: a plain file name that ends in .png, .svg or .pdf; ValueError for anything else.
+    name: a plain file name that ends in .png, .svg or .pdf; ValueError for anything else. A figure
+    that cannot be written does not end the lesson: a sentence on standard error says why.
     """
     if not re.fullmatch(r"[\w-]+\.(png|svg|pdf)", name):
         raise ValueError(f"name must be like 'table.png' (.png, .svg or .pdf), got {name!r}")
@@ -71,8 +74,12 @@ def save_figure(figure, name: str) -> Path:
     record = current()
     place = figures_folder(record.options) / name
     path = home(record.path) / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plot.save(figure, path)
+    try:
+        plot.save(figure, path)
+    except OSError as error:
+        record.unsaved.append((path, record.cell))
+        print(f"The figure {name} is not saved. {sentence(error)}", file=sys.stderr)
+        return path
     record.figures.append((path, record.cell))
     print(f"  figure     {place.as_posix()}")
     return path

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.files import replacing
+from scratch_embed.files import read_bytes, replacing
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text.bpe_fast import fast_merges
 from scratch_embed.text.pairs import (
@@ -47,7 +47,7 @@ __all__ = [
 
 UNKNOWN = "\ufffd"  # U+FFFD, the replacement character that Python's own decoders use
 BYTES = tuple(bytes([b]) for b in range(256))
-HEADER = "# scratch_embed BPE 1"
+HEADER = "# scratch_embed BPE 2"
 SMALL = 200_000  # characters times merges: a tenth of a second in plain Python
 
 
@@ -119,11 +119,15 @@ class BPE:
         return b"".join(pieces).decode("utf-8", errors)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a UTF-8 text file with one merge a line, whole or not at all. Returns its path."""
+        """Write a UTF-8 text file with one merge a line, whole or not at all. Returns its path.
+
+        What comes before the merges says how many there are, so that `load` knows a cut file.
+        """
         alphabet = self.alphabet if self.unit == "character" else ()
+        count = len(self.merges)
         lines = [
             HEADER,
-            json.dumps({"unit": self.unit, "boundaries": self.boundaries}),
+            json.dumps({"unit": self.unit, "boundaries": self.boundaries, "merges": count}),
             json.dumps(alphabet, ensure_ascii=False),
             *(json.dumps([_to_text(t) for t in pair], ensure_ascii=False) for pair in self.merges),
         ]
@@ -179,10 +183,14 @@ def train(
 
 
 def load(path: str | os.PathLike) -> BPE:
-    """Read a file that `BPE.save` wrote. A malformed one is refused with the number of its line."""
+    """Read a file that `BPE.save` wrote. Nothing in it is run.
+
+    Raises ValueError with the number of the line for a malformed file, and for one with fewer or
+    more merges than it says; OSError for what is not a regular file.
+    """
     path = Path(path)
     try:
-        lines = path.read_bytes().decode("utf-8").split("\n")
+        lines = read_bytes(path).decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: byte {error.start} is wrong.") from None
     if lines[-1] == "":
@@ -201,7 +209,7 @@ def load(path: str | os.PathLike) -> BPE:
 
     if lines[:1] != [HEADER]:
         raise ValueError(f"{path}, line 1: expected {HEADER!r}. Is it a file that BPE.save wrote?")
-    options = parse(2, 'an object with "unit" and "boundaries"', _are_options)
+    options = parse(2, 'an object with "unit", "boundaries" and "merges"', _are_options)
     unit, boundaries = options["unit"], options["boundaries"]
     letters = parse(3, "a list of different single characters", _are_characters)
     alphabet = tuple(letters) if unit == "character" else BYTES
@@ -218,6 +226,11 @@ def load(path: str | os.PathLike) -> BPE:
             )
         known.add(left + right)
         merges.append((left, right))
+    if len(merges) != options["merges"]:
+        raise ValueError(
+            f"{path}: line 2 announces {options['merges']} merges, and there are {len(merges)}; "
+            "the file was cut short or added to. Save the tokenizer again."
+        )
     return BPE(tuple(merges), alphabet, unit, boundaries)
 
 
@@ -233,9 +246,10 @@ def _from_text(text: str, unit: str) -> str | bytes:
 def _are_options(value) -> bool:
     return (
         isinstance(value, dict)
-        and value.keys() == {"unit", "boundaries"}
+        and value.keys() == {"unit", "boundaries", "merges"}
         and value["unit"] in ("character", "byte")
         and isinstance(value["boundaries"], bool)
+        and type(value["merges"]) is int
     )
 
 

@@ -13,10 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from scratch_embed.files import read_bytes
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text.docstrings import python_text
 
@@ -38,15 +38,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 def read_text(path: str | os.PathLike) -> str:
     """The text of a UTF-8 file, with line ends as "\\n" and without a byte order mark.
 
-    Raises FileNotFoundError, IsADirectoryError or another OSError when there is no file to read,
-    and ValueError when it is empty or not UTF-8 (with the offset of the first wrong byte).
+    Raises FileNotFoundError, IsADirectoryError or another OSError when there is no regular file to
+    read, and ValueError when it is empty, larger than 2 GiB, or not UTF-8 (with the offset of the
+    first wrong byte).
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Give the path of one text file.")
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}. Looked in {Path.cwd()}.")
-    data = path.read_bytes()
+    data = read_bytes(path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import NamedTuple
 
-from scratch_embed.files import cache_dir, replacing
+from scratch_embed.files import cache_dir, read_bytes, replacing, sentence
 
 SOURCES = ("stdlib", "numpy", "matplotlib", "numba", "topics")
 # Folders whose text is not prose for readers, or not part of the package.
@@ -30,7 +30,7 @@ SKIPPED_FOLDERS = {
     "idle_test",
     "lib2to3",
 }
-FORMAT = "1"  # raise it when the reading changes, so that old cache files are left alone
+FORMAT = "2"  # raise it when the reading or the file changes: old cache files are left alone
 
 
 class Docstrings(NamedTuple):
@@ -60,7 +60,7 @@ def python_text(
     for source in sources:
         _places(source)  # a wrong name is told before anything is read
     kept = _cache_path(sources) if cache else None
-    text = _cached(kept)
+    text = None if kept is None else _cached(kept)
     if text is not None:
         return text
     found = read_docstrings([path for source in sources for path in source_files(source)], progress)
@@ -72,7 +72,8 @@ def python_text(
         )
     # A docstring may hold half a surrogate pair, which no UTF-8 file can.
     text = "\n\n".join(found.texts).encode("utf-8", "replace").decode("utf-8")
-    _keep(text, kept)
+    if kept is not None and text:
+        _keep(text, kept)
     return text
 
 
@@ -164,24 +165,29 @@ def _cache_path(sources: Iterable[str]) -> Path | None:
     return cache_dir() / f"python-text-{python}-{digest.hexdigest()[:16]}.txt"
 
 
-def _cached(path: Path | None) -> str | None:
-    """The text of a cache file, or None when there is none that can be used."""
+def _cached(path: Path) -> str | None:
+    """The text of a cache file, or None when there is none, or not the one that was kept."""
     try:
-        return None if path is None else path.read_bytes().decode("utf-8") or None
-    except (OSError, UnicodeDecodeError):
+        digest, _, text = read_bytes(path).partition(b"\n")
+        return text.decode("utf-8") if digest == _digest(text) else None
+    except (OSError, ValueError):
         return None
 
 
-def _keep(text: str, path: Path | None) -> None:
-    if path is None or not text:
-        return
+def _keep(text: str, path: Path) -> None:
+    """Write the cache file: a digest of the text in the first line, then the text."""
+    content = text.encode("utf-8")
     try:
         with replacing(path) as temporary:
-            temporary.write_bytes(text.encode("utf-8"))
+            temporary.write_bytes(_digest(content) + b"\n" + content)
     except OSError as error:
         warnings.warn(
-            f"The text could not be kept in {path.parent} ({error.strerror or error}), so it will "
-            "be read again next time. Set SCRATCH_EMBED_CACHE to a folder that can be written.",
+            f"The text could not be kept: {sentence(error)} It will be read again next time. Set "
+            "SCRATCH_EMBED_CACHE to a folder that can be written.",
             RuntimeWarning,
             stacklevel=3,
         )
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()

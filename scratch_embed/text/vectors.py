@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.files import replacing
+from scratch_embed.arguments import check_count
+from scratch_embed.files import open_regular, replacing
+
+LONGEST_LINE = 1 << 24  # bytes: a word and a million numbers
+BYTE_ORDER_MARK = "\ufeff"
+_COUNTS = re.compile(r"(\d{1,18}) (\d{1,18})", re.ASCII)
+_DECIMALS = re.compile(r"[-+.eE0-9 ]*")  # float() takes more: 1_0, nan, digits of other scripts
 
 
 class WordVectors(NamedTuple):
@@ -37,8 +45,9 @@ def write_vectors(
 
     header : the first line "V D" of word2vec; False writes GloVe's format.
 
-    Raises ValueError for words and vectors that do not fit, a word that is empty, holds white
-    space or comes twice, and for NaN or infinity. The file is complete or not there at all.
+    Raises TypeError for a word that is not a str; ValueError for words and vectors that do not fit,
+    a word that is empty, holds white space or comes twice, and for NaN or infinity. The file is
+    complete or not there at all.
     """
     vectors = np.asarray(vectors)
     if vectors.ndim != 2 or len(words) != len(vectors) or not vectors.size:
@@ -50,10 +59,15 @@ def write_vectors(
         raise ValueError(f"vectors are {vectors.dtype}; they must be floats, all of them finite")
     first: dict[str, int] = {}
     for row, word in enumerate(words):
-        if not word or len(word.split()) != 1 or word != word.strip():
+        if not isinstance(word, str):
+            raise TypeError(
+                f"words[{row}] = {word!r} is of type {type(word).__name__}; a word is a str, and "
+                "bytes become one with .decode('utf-8')"
+            )
+        if word.split() != [word] or word[0] == BYTE_ORDER_MARK:
             raise ValueError(
                 f"words[{row}] = {word!r} is empty or holds white space, which ends a word in this "
-                "format; write '_' instead of a space"
+                "format, or begins with a byte order mark; write '_' instead of a space"
             )
         if first.setdefault(word, row) != row:
             raise ValueError(f"words[{row}] = {word!r} is words[{first[word]}] as well")
@@ -77,12 +91,17 @@ def read_vectors(
     duplicates : what to do about a word that comes again: "error", or "first" to keep the first.
     limit : read this many words at most, which in published files are the most frequent ones.
 
-    Raises ValueError with the number of the line for one that is malformed, that is not UTF-8 or
-    that repeats a word, and when the count in the header is not the count of lines.
+    Raises ValueError with the number of the line for one that is malformed, that is not UTF-8, that
+    repeats a word or holds a number too large for dtype, and when the count in the header is not
+    the count of lines. Raises OSError for what is not a regular file.
     """
-    path = Path(path)
+    path, dtype = Path(path), np.dtype(dtype)
     if duplicates not in ("error", "first"):
         raise ValueError(f"duplicates is {duplicates!r}; it must be 'error' or 'first'")
+    if dtype.kind != "f":
+        raise TypeError(f"dtype is {dtype}; vectors are floats, such as np.float32")
+    if limit is not None:
+        check_count(limit, "limit")
     lines = _lines(path)
     number, first = next(lines, (0, ""))
     announced = _header(first) if header is not False else None
@@ -108,9 +127,9 @@ def read_vectors(
             )
         seen[word] = number
         rows.append(vector)
-    if announced and limit is None and duplicates == "error" and len(rows) != announced[0]:
+    if announced and limit is None and number - 1 != announced[0]:
         raise ValueError(
-            f"{path}: the header announces {announced[0]} words, and there are {len(rows)}; the "
+            f"{path}: the header announces {announced[0]} words, and there are {number - 1}; the "
             "file may be cut short"
         )
     return WordVectors(tuple(seen), np.stack(rows) if rows else np.zeros((0, dim), dtype))
@@ -118,8 +137,13 @@ def read_vectors(
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number, text) of each line. Only a line feed ends one: words may hold other separators."""
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
+    with open_regular(path) as file:
+        for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), start=1):
+            if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
+                raise ValueError(
+                    f"{path}, line {number} has more than {LONGEST_LINE:,} bytes; a line holds one "
+                    "word and its numbers"
+                )
             try:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip(" \r\n")
             except UnicodeDecodeError as error:
@@ -131,30 +155,44 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _header(line: str) -> tuple[int, int] | None:
     """(V, D), or None when the line is something else."""
-    fields = line.split(" ")
-    if len(fields) != 2 or not all(field.isascii() and field.isdigit() for field in fields):
-        return None
-    return int(fields[0]), int(fields[1])
+    found = _COUNTS.fullmatch(line)
+    return (int(found[1]), int(found[2])) if found else None
 
 
-def _parse(line: str, dim: int, dtype: type, where: str) -> tuple[str, np.ndarray]:
+def _parse(line: str, dim: int, dtype: np.dtype, where: str) -> tuple[str, np.ndarray]:
     """The word and its numbers. The word may hold spaces: the last `dim` fields are the numbers."""
     word, *fields = line.rsplit(" ", dim)
-    if not word or len(fields) != dim:
+    if not word or word != word.strip(" ") or len(fields) != dim:
         raise ValueError(
             f"{where}: {line[:60]!r} must hold a word and {dim} numbers, separated by single "
             f"spaces, and holds {len(fields)}"
         )
+    try:
+        if not _DECIMALS.fullmatch(line, len(word)):
+            raise ValueError
+        with np.errstate(over="ignore"):
+            vector = np.array(fields, np.float64).astype(dtype)
+        if not np.isfinite(vector).all():
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"{where}: {_wrong_number(fields, word, dtype)}") from None
+    return word, vector
+
+
+def _wrong_number(fields: list[str], word: str, dtype: np.dtype) -> str:
+    """Which of the numbers of a word cannot be taken, and why: there is one."""
+    largest = float(np.finfo(dtype).max)
     for position, field in enumerate(fields, start=1):
         try:
-            value = float(field)
+            value = float(field) if _DECIMALS.fullmatch(field) else math.nan
         except ValueError:
             value = math.nan
-        if not math.isfinite(value):
-            raise ValueError(
-                f"{where}: number {position} of {word!r} is {field!r}, no finite number"
-            )
-    return word, np.array(fields, dtype=np.float64).astype(dtype)
+        if not abs(value) <= largest:
+            why = "no finite number"
+            if math.isfinite(value):
+                why = f"too large for {dtype}, which ends at {largest:.2g}; read it as np.float64"
+            break
+    return f"number {position} of {word!r} is {field[:60]!r}, {why}"
 
 
 def _again(number: int, first: str, lines: Iterator) -> Iterator[tuple[int, str]]:

@@ -64,7 +64,7 @@ def test_a_tiny_text_is_told_in_one_sentence(lesson, tmp_path, capsys):
 @pytest.mark.parametrize(
     "data, told",
     [
-        (None, "there is no such file"),
+        (None, "There is no file"),
         (b"", "is empty"),
         (b" \n\t\n", "is empty"),
         (b"the caf\xe9\n", "is not UTF-8: byte 0xe9 at offset 7"),

@@ -296,8 +296,8 @@ def test_save_and_load_give_the_same_tokenizer(tmp_path, unit, boundaries):
 def test_the_file_can_be_read_by_eye(tmp_path):
     path = train(CAT, 3, progress=False).save(tmp_path / "a.bpe")
     assert path.read_bytes().decode().split("\n") == [
-        "# scratch_embed BPE 1",
-        '{"unit": "character", "boundaries": false}',
+        "# scratch_embed BPE 2",
+        '{"unit": "character", "boundaries": false, "merges": 3}',
         '[" ", "a", "c", "e", "h", "m", "n", "o", "s", "t"]',
         '["a", "t"]',
         '["t", "h"]',
@@ -311,8 +311,11 @@ def test_the_file_can_be_read_by_eye(tmp_path):
     [
         (1, "hello", "line 1: expected '# scratch_embed"),
         (2, "{", "line 2: expected an object"),
-        (2, '{"unit": "letter", "boundaries": true}', "line 2"),
-        (2, '{"unit": "character", "boundaries": 1}', "line 2"),
+        (2, '{"unit": "letter", "boundaries": true, "merges": 3}', "line 2"),
+        (2, '{"unit": "character", "boundaries": 1, "merges": 3}', "line 2"),
+        (2, '{"unit": "character", "boundaries": true}', "line 2"),
+        (2, '{"unit": "character", "boundaries": true, "merges": 3.0}', "line 2"),
+        (2, '{"unit": "character", "boundaries": true, "merges": 2}', "2 merges, and there are 3"),
         (3, '["ab"]', "line 3: expected a list of different single"),
         (3, '["a", "a"]', "line 3"),
         (4, '["a"]', "line 4: expected a list of two strings"),
@@ -336,14 +339,15 @@ def test_a_malformed_file_is_refused_with_its_line(tmp_path, line, text, match):
 def test_cut_and_foreign_files_are_refused(tmp_path):
     path = tmp_path / "a.bpe"
     for content, match in [
-        (b"", "line 1"),
+        (b"", "is empty"),
         (b"\xff", "not UTF-8"),
-        (b"# scratch_embed BPE 1\n", "line 2: .*the end of the file"),
+        (b"# scratch_embed BPE 2\n", "line 2: .*the end of the file"),
     ]:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=match):
             load(path)
-    byte = '# scratch_embed BPE 1\n{"unit": "byte", "boundaries": true}\n[]\n["\u20ac", "a"]\n'
+    options = '{"unit": "byte", "boundaries": true, "merges": 1}'
+    byte = f'# scratch_embed BPE 2\n{options}\n[]\n["\u20ac", "a"]\n'
     path.write_bytes(byte.encode())
     with pytest.raises(ValueError, match="line 4: .*are not bytes"):
         load(path)
@@ -351,9 +355,20 @@ def test_cut_and_foreign_files_are_refused(tmp_path):
         load(tmp_path / "missing.bpe")
 
 
+def test_a_file_cut_at_the_end_of_a_line_is_refused(tmp_path):
+    path = train(CAT, 8, progress=False).save(tmp_path / "a.bpe")
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in range(3, len(lines)):
+        path.write_bytes(b"".join(lines[:kept]))
+        with pytest.raises(
+            ValueError, match=f"announces 8 merges, and there are {kept - 3}; .* cut"
+        ):
+            load(path)
+
+
 def test_nothing_in_a_file_is_executed(tmp_path):
     path = tmp_path / "a.bpe"
-    path.write_text("# scratch_embed BPE 1\n__import__('os')\n", encoding="utf-8")
+    path.write_text("# scratch_embed BPE 2\n__import__('os')\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
         load(path)
 

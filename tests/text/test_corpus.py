@@ -109,7 +109,7 @@ def test_tests_are_left_out_of_the_standard_library():
 def test_the_second_reading_comes_from_the_cache(cache, monkeypatch):
     first = python_text(("json",), progress=False)
     (kept,) = cache.iterdir()
-    assert kept.read_text(encoding="utf-8") == first
+    assert kept.read_text(encoding="utf-8").partition("\n")[2] == first
 
     def fail(*_):
         raise AssertionError("read again")
@@ -142,10 +142,11 @@ def test_a_module_without_a_version_is_never_cached(cache, module):
 def test_a_damaged_cache_file_is_replaced(cache):
     text = python_text(("json",), progress=False)
     (kept,) = cache.iterdir()
-    for damage in (b"", b"\xff\xfe"):
+    whole = kept.read_bytes()
+    for damage in (b"", b"\xff\xfe", whole[:3000], whole[:64], whole.replace(b"e", b"a", 200)):
         kept.write_bytes(damage)
         assert python_text(("json",), progress=False) == text
-        assert kept.read_bytes().decode() == text
+        assert kept.read_bytes() == whole
 
 
 def test_nothing_writable_costs_a_warning_not_the_text(cache):

@@ -40,6 +40,9 @@ def test_a_header_is_seen_or_told(path):
     with pytest.raises(ValueError, match="announces 7 words, and there are 1"):
         read_vectors(path)
     assert read_vectors(path, header=False).words == ("7", "8")
+    path.write_text("1 99999999999999999999\na 1\n", encoding="utf-8")  # no count of columns
+    with pytest.raises(ValueError, match="line 1: .* is not a header of two counts"):
+        read_vectors(path, header=True)
 
 
 def test_a_word_that_comes_again(path):
@@ -60,7 +63,15 @@ def test_a_word_that_comes_again(path):
         ("a 1 2\n 3 4\n", "line 2"),
         ("a 1 2\nb\t3\t4\n", "line 2"),
         ("3 2\na 1 2\nb 3 4\n", "announces 3 words, and there are 2"),
-        ("", "holds no vectors"),
+        ("a 1 2\nb 3 1e39\n", "line 2: number 2 of 'b' is '1e39', too large for float32.* 3.4e.38"),
+        ("a 1 2\nb 1_0 2\n", "line 2: number 1 of 'b' is '1_0', no finite number"),
+        ("a 1 2\nb ١ 2\n", "line 2: number 1 of 'b' is '١', no finite number"),
+        ("a 1 2\nb 1 1e999\n", "line 2: number 2 of 'b' is '1e999', no finite number"),
+        ("a 1 2\nb  1 2\n", "line 2: 'b  1 2' must hold a word and 2 numbers, .* single spaces"),
+        ("a 1 2\n b 1 2\n", "line 2: ' b 1 2' must hold"),
+        ("1 999999999999999999\na 1\n", "must hold a word and 999999999999999999 numbers"),
+        ("1 " + "9" * 5000 + "\na 1\n", "line 1: number 1 of '1'"),
+        ("", "is empty"),
         ("word\n", "holds no vectors"),
     ],
 )
@@ -68,6 +79,32 @@ def test_malformed_files_are_refused(path, text, words):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=words):
         read_vectors(path)
+
+
+def test_float64_reads_what_float32_cannot(path):
+    path.write_text("a 1e39 -2.5E-310\nb .5 +3.\n", encoding="utf-8")
+    assert read_vectors(path, dtype=np.float64).vectors.tolist() == [[1e39, -2.5e-310], [0.5, 3]]
+    with pytest.raises(TypeError, match="dtype is int64; vectors are floats"):
+        read_vectors(path, dtype=np.int64)
+    with pytest.raises(ValueError, match="limit is -1"):
+        read_vectors(path, limit=-1)
+
+
+def test_a_line_without_end_is_not_read_to_its_end(path, monkeypatch):
+    monkeypatch.setattr("scratch_embed.text.vectors.LONGEST_LINE", 20)
+    path.write_text("a 1 2\nb 3 " + "4" * 50, encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2 has more than 20 bytes"):
+        read_vectors(path)
+    path.write_text("a 1 2\nb 3 " + "4" * 15 + "\n", encoding="utf-8")  # 20 with the line feed
+    assert read_vectors(path).words == ("a", "b")
+
+
+def test_a_cut_file_is_noticed_by_its_header_whatever_comes_twice(path):
+    path.write_text("4 1\na 1\nb 2\na 3\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="announces 4 words, and there are 3"):
+        read_vectors(path, duplicates="first")
+    path.write_text("3 1\na 1\nb 2\na 3\n", encoding="utf-8")
+    assert read_vectors(path, duplicates="first").words == ("a", "b")
 
 
 def test_a_file_that_is_not_utf8(path):
@@ -86,6 +123,7 @@ def test_a_file_that_is_not_utf8(path):
         (["a b"], np.ones((1, 2)), r"words\[0\] = 'a b' .*white space"),
         ([""], np.ones((1, 2)), "empty"),
         (["a\n"], np.ones((1, 2)), "white space"),
+        (["\ufeffa"], np.ones((1, 2)), "byte order mark"),
         (["a", "a"], np.ones((2, 2)), r"words\[1\] = 'a' is words\[0\] as well"),
         (["a"], np.ones((2, 2)), r"1 words and vectors \(2, 2\)"),
         (["a"], np.array([[np.nan, 1]]), "finite"),
@@ -95,4 +133,10 @@ def test_a_file_that_is_not_utf8(path):
 def test_what_cannot_be_read_back_is_not_written(path, given, vectors, problem):
     with pytest.raises(ValueError, match=problem):
         write_vectors(path, given, vectors)
+    assert not path.exists()
+
+
+def test_words_are_text(path):
+    with pytest.raises(TypeError, match=r"words\[1\] = b'a' is of type bytes; a word is a str"):
+        write_vectors(path, ["the", b"a"], np.ones((2, 1)))
     assert not path.exists()

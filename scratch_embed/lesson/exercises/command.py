@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from scratch_embed.files import sentence
 from scratch_embed.lesson.exercises.desk import FOLDER, NOT_BEGUN, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise, find
 from scratch_embed.lesson.exercises.report import indented, listing, shown_path, verdict
@@ -34,7 +35,7 @@ def main(scripts: Path, argv: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:  # the learner's folder or file cannot be read or written
-        raise UsageError(f"{error.filename}: {error.strerror}.") from None
+        raise UsageError(sentence(error)) from None
 
 
 def _main(scripts: Path, arguments: argparse.Namespace) -> int:
@@ -111,8 +112,8 @@ def _check(exercise: Exercise, desk: Desk, exercises: dict[str, Exercise]) -> in
     if not file.is_file():
         raise UsageError(f"{shown_path(file)} is no file; move it away to begin anew.")
     found = check(Job(exercise, file))
+    print(f"{verdict(exercise, file, found)}\n")  # first: the note may not be writable
     desk.remember(exercise, found["passed"])
-    print(f"{verdict(exercise, file, found)}\n")
     if found["passed"]:
         print(_next(desk, exercises))
         return 0

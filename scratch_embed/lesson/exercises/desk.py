@@ -10,7 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from scratch_embed.files import replacing
+from scratch_embed.files import read_bytes, replacing
 from scratch_embed.lesson.exercises.exercise import Exercise
 
 FOLDER, NOTE = "exercises", ".progress.json"
@@ -35,11 +35,11 @@ class Desk:
 
     def begin(self, exercise: Exercise) -> bool:
         """Write the stub unless something has that name. Returns whether it was written."""
-        path = self.path(exercise)
-        if path.exists() or path.is_symlink():
+        try:
+            with replacing(self.path(exercise), new=True) as temporary:
+                temporary.write_bytes(self._stub(exercise))
+        except FileExistsError:
             return False
-        with replacing(path) as temporary:
-            temporary.write_bytes(self._stub(exercise))
         return True
 
     def state(self, exercise: Exercise) -> str:
@@ -82,7 +82,7 @@ class Desk:
 
     def _read(self) -> dict:
         try:
-            note = json.loads((self.folder / NOTE).read_text(encoding="utf-8"))
+            note = json.loads(read_bytes(self.folder / NOTE).decode("utf-8"))
         except (OSError, ValueError):
             return {}
         return {k: v for k, v in note.items() if isinstance(v, dict)} if type(note) is dict else {}

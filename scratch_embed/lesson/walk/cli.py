@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from scratch_embed.files import check_writable, replacing, sentence
 from scratch_embed.lesson.record import Options, running
 from scratch_embed.lesson.usage import Parser, UsageError
 from scratch_embed.lesson.walk import greeting, marks
@@ -74,9 +75,12 @@ def main(folder: str | Path, argv: list[str] | None = None) -> int:
 
 def guarded(work) -> int:
     """Run the command; wrong usage, Ctrl-C and a closed pipe end it in a sentence at most."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        # None stands for one that was closed before we began, as by >&-
+        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a console without the letter ∈ prints a ?
+        setattr(sys, name, stream)
     try:
         code = work()
         sys.stdout.flush()
@@ -122,12 +126,12 @@ def _all(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
         raise UsageError("--step and --trace walk through one lesson: name one.")
     outcomes = run_everything(course)
     print(closing(outcomes))
-    if arguments.ledger:
-        _write_ledger([v for outcome in outcomes for v in outcome.verdicts], arguments.ledger)
+    verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    kept = _write_ledger(verdicts, arguments.ledger)
     if course.lessons:
         first = (course.first_path or course.whole_path)[0]
         print(f"\n  Begin here: python -m lessons {first} --step")
-    return 0 if all(outcome.good for outcome in outcomes) else 1
+    return 0 if kept and all(outcome.good for outcome in outcomes) else 1
 
 
 def _figures(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
@@ -160,9 +164,7 @@ def _claims(course: Course, rest: list[str], arguments: argparse.Namespace) -> i
         print(pages.page_text(pages.title(path) or name, judged))
         verdicts += judged
     print(pages.counts_text(verdicts))
-    if arguments.ledger:
-        _write_ledger(verdicts, arguments.ledger)
-    return 0
+    return 0 if _write_ledger(verdicts, arguments.ledger) else 1
 
 
 def _errata(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
@@ -200,15 +202,20 @@ def _pages(course: Course, rest: list[str]) -> dict[str, Path]:
     return chosen
 
 
-def _write_ledger(verdicts: list, path: str) -> None:
+def _write_ledger(verdicts: list, path: str | None) -> bool:
+    """Write the ledger if one is asked for. Returns False when that fails, and says why."""
     import json
 
-    from scratch_embed.files import replacing
-
-    with replacing(path) as temporary:
-        rows = [verdict.as_json() for verdict in verdicts]
-        text = json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        temporary.write_text(text, encoding="utf-8")
+    rows = [verdict.as_json() for verdict in verdicts]
+    text = json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        if path is not None:
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"lessons: the verdicts are not written. {sentence(error)}", file=sys.stderr)
+        return False
+    return True
 
 
 def _nothing_more(word: str, rest: list[str]) -> None:
@@ -221,6 +228,8 @@ def _script(path: Path, argv: list[str]) -> int:
 
 
 def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False) -> int:
+    if arguments.ledger is not None:
+        raise UsageError("--ledger writes verdicts, which only all and claims have: leave it out.")
     text = None if arguments.text is None else Path(arguments.text).resolve()
     options = Options(text=text, quick=arguments.quick, figures=figures)
     if arguments.step or arguments.trace:
@@ -245,8 +254,8 @@ def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:
         raise UsageError("--step walks through the lesson, --trace through backward: give one.")
     if arguments.text is not None:
         _readable(arguments.text)
-    if arguments.ledger is not None and Path(arguments.ledger).is_dir():
-        raise UsageError(f"--ledger {arguments.ledger} is a folder; name a file in it.")
+    if arguments.ledger is not None:
+        _writable(arguments.ledger)
     return arguments
 
 
@@ -255,11 +264,27 @@ def _readable(text: str) -> None:
     # here, so that runs without --text do not pay for it
     from scratch_embed.text.corpus import read_text
 
-    if Path(text).is_dir():
-        raise UsageError(f"--text {text} is a folder; name a text file in it.")
-    if not Path(text).is_file():
-        raise UsageError(f"--text {text}: there is no such file.")
     try:
         read_text(text)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError(f"--text: {sentence(error)}") from None
+    except ValueError as error:
         raise UsageError(f"--text: {error}") from None
+
+
+def _writable(ledger: str) -> None:
+    """Told before anything runs: a ledger that cannot be written, or that holds what is printed."""
+    if _is_printed_to(ledger):
+        raise UsageError(f"--ledger: {ledger} takes what this run prints. Name a file of its own.")
+    try:
+        check_writable(ledger)
+    except OSError as error:
+        raise UsageError(f"--ledger: {sentence(error)}") from None
+
+
+def _is_printed_to(path: str) -> bool:
+    """Whether standard output or standard error goes to this file, as after > or to /dev/stdout."""
+    streams = [stream.fileno() for stream in (sys.__stdout__, sys.__stderr__) if stream]
+    return os.path.exists(path) and any(
+        os.path.samestat(os.stat(path), os.fstat(handle)) for handle in streams
+    )

@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from scratch_embed.files import replacing
+from scratch_embed.files import read_bytes, replacing
 
 
 def state_dir() -> Path:
@@ -36,7 +36,7 @@ def state_dir() -> Path:
 def finished() -> set[str]:
     """The names of the lessons that were run or walked to their end."""
     try:
-        noted = json.loads(_path().read_text(encoding="utf-8"))
+        noted = json.loads(read_bytes(_path()).decode("utf-8"))
     except (OSError, ValueError):
         return set()
     names = noted.get("lessons") if isinstance(noted, dict) else None

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
+from scratch_embed.files import replacing, sentence
 from scratch_embed.lesson.look.terminal import paint
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record
@@ -19,7 +20,8 @@ from scratch_embed.lesson.walk.runner import run
 def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
     """Run lessons in order; a crash of one is reported and the others go on. Returns the exit code.
 
-    quiet: print only what is wrong. With options.figures: run quietly and list the figures drawn.
+    quiet: print only what is wrong. With options.figures: run quietly and list the figures drawn;
+    one that cannot be saved then counts as a failure.
     """
     quiet = quiet or options.figures
     records: list[Record] = []
@@ -37,18 +39,22 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
             _what_is_wrong(record)
     if options.figures:
         print("\n".join(str(path) for record in records for path, _ in record.figures))
-    return 0 if all(record.passed for record in records) else 1
+    saved = not (options.figures and any(record.unsaved for record in records))
+    return 0 if saved and all(record.passed for record in records) else 1
 
 
 def _keep_results(record: Record) -> None:
     """What a lab measured, as build/labs/NAME.json, or NAME.quick.json."""
-    from scratch_embed.files import replacing
     from scratch_embed.lesson.lab import dump
 
     name = f"{record.path.stem}{'.quick' if record.options.quick else ''}.json"
     path = record.path.parents[2] / "build" / "labs" / name
-    with replacing(path) as temporary:
-        temporary.write_text(dump(record.results), encoding="utf-8")
+    try:
+        with replacing(path) as temporary:
+            temporary.write_text(dump(record.results), encoding="utf-8")
+    except OSError as error:
+        print(f"The results {name} are not saved. {sentence(error)}", file=sys.stderr)
+        return
     print(f"  results    build/labs/{name}")
 
 

@@ -108,6 +108,15 @@ def test_a_spoilt_note_is_as_none(tmp_path, note):
     assert json.loads((tmp_path / NOTE).read_text(encoding="utf-8"))[NAME]["passed"] is True
 
 
+def test_a_note_that_cannot_be_written_does_not_cost_the_verdict(ask, tmp_path):
+    folder = tmp_path / "exercises"
+    ask(NAME, "--folder", str(folder))
+    (folder / f"{NAME}.py").write_text(RIGHT, encoding="utf-8")
+    (folder / NOTE).mkdir()
+    code, out = ask(NAME, "--folder", str(folder))
+    assert code == 2 and "lookup_backward   solved" in out and f"{NOTE} is a folder" in out
+
+
 def test_solved_holds_for_the_file_that_was_checked(tmp_path):
     exercise, desk = EXERCISES[NAME], Desk(tmp_path)
     desk.path(exercise).write_text(RIGHT, encoding="utf-8")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from scratch_embed.lesson.walk.cli import main
 from tests.lesson.lesson_demo import write
-from tests.lesson.walk.test_lesson_runner import script
+from tests.lesson.walk.test_lesson_runner import ROOT, script
 
 
 @pytest.fixture
@@ -99,7 +102,8 @@ def test_all_goes_on_after_a_crash_tells_it_and_fails(folder):
     assert [line.split()[:2] for line in out.splitlines() if " s  " in line] != []
 
 
-def test_a_page_of_claims_and_the_ledger(folder, tmp_path, capsys):
+def page(folder):
+    """A page of two claims."""
     (folder / "claims").mkdir()
     (folder / "claims" / "claims.csv").write_text(
         "id,source,section,kind,statement,printed\nx,page,1,table,a product,18\n"
@@ -110,6 +114,10 @@ def test_a_page_of_claims_and_the_ledger(folder, tmp_path, capsys):
         'given("x", "a definition")\n'
         'corrected("y", lambda n: n, 18, counter=19, because="it is 18")\n', encoding="utf-8"
     )  # fmt: skip
+
+
+def test_a_page_of_claims_and_the_ledger(folder, tmp_path, capsys):
+    page(folder)
     path = tmp_path / "ledger.json"
     assert main(folder, ["claims", "0", "--ledger", str(path)]) == 0
     out = capsys.readouterr().out
@@ -119,6 +127,66 @@ def test_a_page_of_claims_and_the_ledger(folder, tmp_path, capsys):
     assert main(folder, ["errata"]) == 0
     assert "Errata: page (1)" in capsys.readouterr().out
     assert main(folder, ["errata", "other"]) == 2 and main(folder, ["claims", "7"]) == 2
+
+
+def test_a_ledger_that_cannot_be_written_after_the_run(folder, tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "ledger.json")
+
+    page(folder)
+    path = str(tmp_path / "ledger.json")
+    monkeypatch.setattr("scratch_embed.lesson.walk.cli.replacing", full)
+    assert main(folder, ["claims", "--ledger", path]) == 1
+    out, err = capsys.readouterr()
+    assert err == "lessons: the verdicts are not written. ledger.json: No space left on device.\n"
+    assert "2 claims" in out  # what was judged is told all the same
+
+
+def test_a_ledger_does_not_replace_what_is_printed(folder, tmp_path):
+    page(folder)
+    code = (
+        "import sys; from scratch_embed.lesson.walk.cli import main;"
+        "sys.exit(main(sys.argv[1], ['claims', '--ledger', sys.argv[2]]))"
+    )
+    printed = tmp_path / "run.txt"
+    command = [sys.executable, "-c", code, str(folder), str(printed)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with open(printed, "w", encoding="utf-8") as stream:
+        done = subprocess.run(
+            command, check=False, env=env, stdout=stream, stderr=subprocess.PIPE, encoding="utf-8"
+        )
+    assert done.returncode == 2 and "run.txt takes what this run prints" in done.stderr
+
+
+def test_closed_streams_are_as_silent_ones(folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)  # what Python makes of `>&-`
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(folder, ["0"]) == 0 and main(folder, ["3"]) == 1 and main(folder, ["99"]) == 2
+
+
+def test_a_figure_that_cannot_be_saved_does_not_end_the_lesson(tmp_path, capsys):
+    extra = (
+        "from scratch_embed import plot\nfrom scratch_embed.lesson import save_figure\n"
+        "save_figure(plot.figure()[0], 'empty.png')\nprint('and on')"
+    )
+    write(tmp_path / "lessons", 0, extra=extra)
+    for name in ("build", "figures"):
+        (tmp_path / name).write_text("a file where the folder should be", encoding="utf-8")
+    assert main(tmp_path / "lessons", ["0"]) == 0
+    out, err = capsys.readouterr()
+    assert "and on" in out and "figure     " not in out
+    assert err.startswith("The figure empty.png is not saved. ") and err.count("\n") == 1
+    assert main(tmp_path / "lessons", ["figures"]) == 1
+
+
+def test_results_of_a_lab_that_cannot_be_saved_do_not_end_the_run(folder, tmp_path, capsys):
+    (folder / "labs").mkdir()
+    lab = "# %%\nfrom scratch_embed.lesson import across\nr = across(lambda s, b: s, {'a': {}})\n"
+    (folder / "labs" / "tried.py").write_text(lab, encoding="utf-8")
+    (tmp_path / "build").write_text("a file where the folder should be", encoding="utf-8")
+    assert main(folder, ["lab", "tried"]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("The results tried.json are not saved. ") and "results    " not in out
 
 
 @pytest.mark.parametrize(
@@ -159,14 +227,18 @@ def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, 
         (["0", "--quik"], "there is no --quik; did you mean --quick?"),
         (["0", "--zzz"], "there is no --zzz; the flags are"),
         (["0", "--text"], "--text: expected one argument"),
-        (["0", "--text", "nowhere.txt"], "--text nowhere.txt: there is no such file"),
-        (["0", "--ledger", "."], "--ledger . is a folder"),
+        (["0", "--text", "nowhere.txt"], "--text: There is no file nowhere.txt. Looked in"),
+        (["0", "--text", "."], "--text: . is a folder"),
+        (["all", "--ledger", "."], "--ledger: . is a folder"),
+        (["all", "--ledger", f"{__file__}/ledger.json"], "--ledger: "),  # told before the run
+        (["0", "--ledger", "LEDGER"], "--ledger writes verdicts, which only all and claims have"),
         (["0", "--step", "--quiet"], "give one of them"),
         (["0", "3", "--step"], "one lesson at a time"),
         (["--quick"], "--quick needs a lesson: its number, its name, or all."),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_exit_code_2(folder, capsys, argv, sentence):
+def test_wrong_usage_is_one_sentence_and_exit_code_2(folder, capsys, monkeypatch, argv, sentence):
+    monkeypatch.chdir(folder)
     assert main(folder, argv) == 2
     captured = capsys.readouterr()
     assert sentence in captured.err and captured.err.count("\n") == 1 and captured.out == ""

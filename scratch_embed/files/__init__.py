@@ -1,0 +1,23 @@
+"""Files: everything that this package reads from disk or writes to it goes through here.
+
+regular     only regular files: a pipe may never answer, a device never ends
+reading     no more than the file holds
+writing     whole or not at all, links followed, room taken first
+temporary   the hidden file beside the one that is written, and what killed runs left of it
+cache       the one folder that this package may fill on its own
+"""
+
+from scratch_embed.files.cache import cache_dir
+from scratch_embed.files.reading import open_regular, read_bytes
+from scratch_embed.files.regular import sentence
+from scratch_embed.files.writing import check_writable, replacing, reserve
+
+__all__ = [
+    "cache_dir",
+    "check_writable",
+    "open_regular",
+    "read_bytes",
+    "replacing",
+    "reserve",
+    "sentence",
+]
