@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
+
 
 class AttentionSaved(NamedTuple):
     q: np.ndarray  # (..., T, D)
@@ -44,6 +46,7 @@ def attention_forward(
     >>> saved.weights.round(4).tolist()
     [[0.6698, 0.3302], [0.3302, 0.6698]]
     """
+    q, k, v = floating(q, "q"), floating(k, "k"), floating(v, "v")
     _check(q, k, v)
     scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
     scores = (q @ k.swapaxes(-1, -2)) * scale

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.ops.floats import floating
 from scratch_embed.ops.softmax import log_softmax_forward
 
 
@@ -35,6 +36,7 @@ def cross_entropy_forward(
     >>> round(float(loss), 3)                    # -ln 0.326
     1.121
     """
+    logits = floating(logits, "logits")
     targets, scale = check_targets(targets, logits.shape, logits.dtype, ignore_index, reduction)
     log_p, _ = log_softmax_forward(logits.reshape(-1, logits.shape[-1]))
     log_p_target = np.where(scale, log_p[np.arange(len(targets)), targets], 0)  # not 0 * -inf

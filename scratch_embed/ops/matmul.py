@@ -18,7 +18,8 @@ def matmul_forward(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, MatmulSave
     Leading axes broadcast; a 1-D operand is a row on the left and a column on the right, as in
     NumPy.
     """
-    return a @ b, MatmulSaved(np.asarray(a), np.asarray(b))
+    a, b = np.asarray(a), np.asarray(b)
+    return a @ b, MatmulSaved(a, b)
 
 
 def matmul_backward(dout: np.ndarray, saved: MatmulSaved) -> tuple[np.ndarray, np.ndarray]:

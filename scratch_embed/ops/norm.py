@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
+
 
 class NormSaved(NamedTuple):
     x_hat: np.ndarray  # (..., D) the normalised vectors
@@ -30,6 +32,7 @@ def layer_norm_forward(
     >>> out.round(4).tolist()            # mean 2.5, var 1.25
     [-1.3416, -0.4472, 0.4472, 1.3416]
     """
+    x, gamma, beta = floating(x), floating(gamma, "gamma"), floating(beta, "beta")
     _check(x, gamma, "gamma", eps)
     _check(x, beta, "beta", eps)
     centred = x - x.mean(axis=-1, keepdims=True)
@@ -66,6 +69,7 @@ def rms_norm_forward(
     >>> out.round(4).tolist()            # mean of 9 and 16 is 12.5, its root 3.5355
     [0.8485, -1.1314]
     """
+    x, gamma = floating(x), floating(gamma, "gamma")
     _check(x, gamma, "gamma", eps)
     inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     x_hat = x * inverse

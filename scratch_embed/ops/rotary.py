@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
 from scratch_embed.positions import angles, check_layout
 
 
@@ -38,6 +39,7 @@ def rotary_forward(
     [[1.0, 0.0], [0.5403, 0.8415]]
     """
     check_layout(layout)
+    x = floating(x)
     if x.ndim < 2 or x.shape[-1] % 2 or not x.shape[-1]:
         raise ValueError(
             f"x has shape {x.shape}; rotary positions need (..., T, D) with an even D, because "
@@ -69,7 +71,7 @@ def _turn(x: np.ndarray, saved: RotarySaved, sin: np.ndarray) -> np.ndarray:
         half = x.shape[-1] // 2
         first, second = slice(0, half), slice(half, None)
     a, b = x[..., first], x[..., second]
-    out = np.empty_like(x)
+    out = np.empty(x.shape, np.result_type(x, sin))  # in the dtype of integers it would be cut
     out[..., first] = a * saved.cos - b * sin
     out[..., second] = a * sin + b * saved.cos
     return out

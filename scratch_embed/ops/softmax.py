@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
+
 
 def _shifted(logits: np.ndarray) -> np.ndarray:
+    logits = floating(logits, "logits")
     return logits - logits.real.max(axis=-1, keepdims=True)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.ops.cross_entropy import check_targets
+from scratch_embed.ops.floats import floating
 
 CHUNK = 256  # positions; matrix products gain little beyond
 TILE = 1 << 21  # entries of the product that is added to dweight: 8 MB of float32
@@ -54,7 +55,7 @@ def tied_cross_entropy_forward(
     >>> round(float(loss), 3)                   # logits 0.24 and 0.58: -ln(1 / (1 + e^-0.34))
     0.538
     """
-    h = np.asarray(h)
+    h, weight = floating(h, "h"), floating(weight, "weight")
     if weight.ndim != 2 or h.shape[-1:] != weight.shape[1:]:
         raise ValueError(
             f"h {h.shape} and weight {weight.shape} do not fit: h is (..., D) and weight is "
