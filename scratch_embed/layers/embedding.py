@@ -6,7 +6,7 @@ import numpy as np
 
 from scratch_embed.functional import lookup
 from scratch_embed.ops.lookup import padding_row
-from scratch_embed.ops.renorm import renorm_
+from scratch_embed.ops.renorm import check_max_norm, renorm_
 from scratch_embed.tensor import Tensor
 
 INITS = {
@@ -114,10 +114,7 @@ class Embedding:
         self.weight = Tensor(rows, requires_grad=learn, name="weight")
         self.num_embeddings, self.embedding_dim = rows.shape
         self.padding_idx = padding_row(padding_idx, self.num_embeddings)
-        if max_norm is not None and not max_norm > 0:
-            raise ValueError(f"max_norm is {max_norm!r}; it must be positive, or None for no limit")
-        if not norm_type > 0:
-            raise ValueError(f"norm_type is {norm_type!r}; the p of a p-norm is positive")
+        check_max_norm(max_norm, norm_type)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
