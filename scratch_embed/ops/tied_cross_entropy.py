@@ -93,7 +93,7 @@ def tied_cross_entropy_backward(
 def _in_chunks(saved: TiedCrossEntropySaved) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The loss, and both its gradients."""
     weight, (num_rows, dim) = saved.weight, saved.weight.shape
-    h = saved.h.reshape(-1, dim)
+    h = saved.h.reshape(len(saved.targets), dim)
     dtype = np.result_type(h, weight)
     dh, dweight = np.zeros(h.shape, dtype), np.zeros(weight.shape, dtype)
     height = max(TILE // max(dim, 1), 1)

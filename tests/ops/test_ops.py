@@ -222,6 +222,17 @@ def test_transpose_is_undone_by_its_backward(axes):
     np.testing.assert_array_equal(backward(out, saved), x)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "out"),
+    [((0, 3), 1, (0,)), ((3, 0), 0, (0,)), ((0, 0), 1, (0,)), ((2, 0, 3), 0, (0, 3))],
+)
+def test_where_no_mean_is_asked_for_the_answer_is_empty(shape, axis, out):
+    forward, backward = halves("mean")
+    mean, saved = forward(np.ones(shape), axis)
+    assert mean.shape == out
+    assert backward(mean, saved).shape == shape
+
+
 @np.errstate(over="raise", divide="raise", invalid="raise")
 def test_large_numbers_stay_finite():
     z = np.array([-1000.0, 0.0, 1000.0])
@@ -277,6 +288,7 @@ Z = np.zeros((2, 3))
         ("onehot_product", (Z, Z), ValueError, r"\(2, 3\)"),
         ("power", (Z, np.ones(3)), TypeError, "exponent"),
         ("mean", (np.zeros((0, 3)),), ValueError, r"empty array of shape \(0, 3\)"),
+        ("mean", (np.zeros((0, 3)), 0), ValueError, "along axis 0 there are no numbers"),
         ("cross_entropy", (Z, [0]), ValueError, r"targets \(1,\).*\(2, 3\)"),
         ("cross_entropy", (Z, [0, 3]), IndexError, r"targets\[1\] = 3 .*0\.\.2"),
         ("cross_entropy", (Z, [0, -100]), IndexError, r"targets\[1\] = -100"),
