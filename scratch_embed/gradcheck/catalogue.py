@@ -150,7 +150,9 @@ def _losses(draw: Draw) -> list[Case]:
     present = np.array([[True, True], [True, False], [False, True], [True, True]])
     return [
         Case("softmax", F.softmax, [draw.real(4, 5)]),
+        Case("softmax", lambda x: F.softmax(x, axis=1), [draw.real(2, 3, 4)]),
         Case("log_softmax", F.log_softmax, [draw.real(4, 5)]),
+        Case("log_softmax", lambda x: F.log_softmax(x, axis=0), [draw.real(3, 4)]),
         Case(
             "cross_entropy",
             lambda z: F.cross_entropy(z, targets, ignore_index=0),

@@ -38,7 +38,7 @@ def cross_entropy_forward(
     """
     logits = floating(logits, "logits")
     targets, scale = check_targets(targets, logits.shape, logits.dtype, ignore_index, reduction)
-    log_p, _ = log_softmax_forward(logits.reshape(-1, logits.shape[-1]))
+    log_p, _ = log_softmax_forward(logits.reshape(len(targets), logits.shape[-1]))
     log_p_target = np.where(scale, log_p[np.arange(len(targets)), targets], 0)  # not 0 * -inf
     loss = -(scale * log_p_target).sum()
     return loss, CrossEntropySaved(log_p, targets, scale, logits.shape)
