@@ -148,16 +148,24 @@ def _losses(draw: Draw) -> list[Case]:
     vectors = [draw.real(4, 3, name="center"), draw.real(4, 3, name="context")]
     contexts, negatives = draw.real(4, 2, 3, name="contexts"), draw.real(4, 2, 3, name="negatives")
     present = np.array([[True, True], [True, False], [False, True], [True, True]])
+    weights = np.array([0.5, 2.0, 1.0, 0.0, 3.0])  # of classes
+
+    def cross_entropy(**options) -> Case:
+        return Case(
+            "cross_entropy", lambda z: F.cross_entropy(z, targets, ignore_index=0, **options),
+            [draw.real(4, 5, name="logits")],
+        )  # fmt: skip
+
     return [
         Case("softmax", F.softmax, [draw.real(4, 5)]),
         Case("softmax", lambda x: F.softmax(x, axis=1), [draw.real(2, 3, 4)]),
         Case("log_softmax", F.log_softmax, [draw.real(4, 5)]),
         Case("log_softmax", lambda x: F.log_softmax(x, axis=0), [draw.real(3, 4)]),
-        Case(
-            "cross_entropy",
-            lambda z: F.cross_entropy(z, targets, ignore_index=0),
-            [draw.real(4, 5, name="logits")],
-        ),
+        cross_entropy(),
+        cross_entropy(reduction="none"),
+        cross_entropy(weight=weights),
+        cross_entropy(label_smoothing=0.1),
+        cross_entropy(weight=weights, label_smoothing=0.3, reduction="none"),
         Case(
             "tied_cross_entropy",
             lambda h, E: F.tied_cross_entropy(h, E, targets, ignore_index=0, chunk=2),

@@ -41,7 +41,8 @@ def tied_cross_entropy_forward(
     """loss = mean (or sum) over positions of -ln softmax(h @ weight.T)[target]
                                                         (..., D), (V, D), (...) -> ()
 
-    Equals `cross_entropy(project(h, weight), targets, ...)`, and so do both gradients. They are
+    Equals `cross_entropy(project(h, weight), targets, ...)`, and so do both gradients; class
+    weights, label smoothing and the single losses are left to those two. The gradients are
     found right here, while the probabilities of a chunk are at hand, because finding those again
     would cost a third matrix product more; so a forward alone costs as much as both.
 
@@ -61,9 +62,15 @@ def tied_cross_entropy_forward(
             f"h {h.shape} and weight {weight.shape} do not fit: h is (..., D) and weight is "
             "(V, D) with the same D"
         )
-    dtype = np.result_type(h, weight)
+    if reduction == "none":
+        raise ValueError(
+            "reduction is 'none', but the losses of a chunk are added up at once: it must be "
+            "'mean' or 'sum'. For each loss write cross_entropy(project(h, weight), targets, "
+            "reduction='none')"
+        )
+    real = np.finfo(np.result_type(h, weight)).dtype
     shape = (*h.shape[:-1], len(weight))
-    targets, scale = check_targets(targets, shape, dtype, ignore_index, reduction)
+    targets, scale = check_targets(targets, shape, real, ignore_index, reduction)
     chunk = min(CHUNK, -(-len(targets) // 8) or 1) if chunk is None else check_count(chunk, "chunk")
     saved = TiedCrossEntropySaved(h, weight, targets, scale, chunk, [])
     loss, *grads = _in_chunks(saved)
