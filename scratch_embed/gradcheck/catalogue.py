@@ -128,12 +128,16 @@ def _bags(draw: Draw) -> list[Case]:
 
 def _vectors(draw: Draw) -> list[Case]:
     gamma, beta = draw.real(5, name="gamma"), draw.real(5, name="beta")
+    wide = draw.real(3, 5, name="wide")
     q, k, v = draw.real(2, 3, 4, name="q"), draw.real(2, 5, 4, name="k"), draw.real(5, 2, name="v")
     x = draw.real(3, 4)
     real = np.array([[True, True, True, True, False], [True, False, False, False, False]])
     return [
         Case("layer_norm", F.layer_norm, [draw.real(2, 3, 5), gamma, beta]),
+        Case("layer_norm", F.layer_norm, [draw.real(3, 5)]),  # without gamma and beta
+        Case("layer_norm", lambda x, b: F.layer_norm(x, None, b), [draw.real(2, 3, 5), wide]),
         Case("rms_norm", F.rms_norm, [draw.real(2, 3, 5), gamma]),
+        Case("rms_norm", F.rms_norm, [draw.real(2, 3, 5), wide]),  # over two axes
         Case("dropout", lambda x: F.dropout(x, 0.4, 3), [draw.real(4, 5)]),  # 3 is a seed
         Case("attention", F.attention, [q, k, v]),
         Case("attention", lambda *t: F.attention(*t, mask=real[:, None, :]), [q, k, v]),
@@ -216,7 +220,12 @@ def _model_layers(draw: Draw) -> list[Case]:
     vit = layers.ViTInput(4, 2, 1, 3, **options)
     attend = layers.SelfAttention(4, num_heads=2, bias=True, **options)
     block = layers.TransformerBlock(4, 2, mlp_ratio=1, causal=True, rotary=True, **options)
-    norms = [layers.LayerNorm(4, dtype=np.float64), layers.RMSNorm(4, dtype=np.float64)]
+    norms = [
+        layers.LayerNorm(4, dtype=np.float64),
+        layers.LayerNorm((3, 4), bias=False, dtype=np.float64),
+        layers.RMSNorm(4, dtype=np.float64),
+        layers.RMSNorm(4, elementwise_affine=False),
+    ]
     return [
         _layer_case(linear, lambda: linear(x), x),
         *(_layer_case(norm, lambda norm=norm: norm(x), x) for norm in norms),

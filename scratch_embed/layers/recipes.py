@@ -49,7 +49,7 @@ class BERTInput(Layer):
         self.token = Embedding(num_embeddings, embedding_dim, padding_idx, **options)
         self.position = PositionEmbedding(max_len, embedding_dim, past_end, **options)
         self.segment = Embedding(num_segments, embedding_dim, **options)
-        self.norm = LayerNorm(embedding_dim, eps, dtype)
+        self.norm = LayerNorm(embedding_dim, eps, dtype=dtype)
         self.dropout = Dropout(p, rng)
         self.name_weights()
 

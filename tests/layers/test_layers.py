@@ -151,7 +151,13 @@ def test_linear_hands_on_numbers_of_the_size_that_come_in():
     ("use", "words"),
     [
         (lambda: layers.Linear(0, 3), "in_features is 0"),
-        (lambda: layers.LayerNorm(2.5), "dim is 2.5"),
+        (lambda: layers.LayerNorm(2.5), "normalized_shape is 2.5"),
+        (lambda: layers.LayerNorm((2, 0)), "normalized_shape is 0"),
+        (lambda: layers.RMSNorm(()), "normalized_shape is empty"),
+        (
+            lambda: layers.RMSNorm((2, 3))(np.ones((4, 3))),
+            r"x \(4, 3\) and normalized_shape \(2, 3\)",
+        ),
         (lambda: layers.PatchEmbed(225, 16), "height 225 is not a multiple of patch_size 16"),
         (lambda: layers.PatchEmbed(4, 2, 3, 5)(np.ones((2, 1, 4, 4))), r"= \(3, 4, 4\)"),
         (lambda: layers.PatchEmbed(4, 2, 1, 5)(np.ones((5, 4))), r"images have shape \(5, 4\)"),
