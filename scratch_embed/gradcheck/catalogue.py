@@ -132,6 +132,7 @@ def _vectors(draw: Draw) -> list[Case]:
     q, k, v = draw.real(2, 3, 4, name="q"), draw.real(2, 5, 4, name="k"), draw.real(5, 2, name="v")
     x = draw.real(3, 4)
     real = np.array([[True, True, True, True, False], [True, False, False, False, False]])
+    added = np.where(real[:, None, :], draw.rng.standard_normal((2, 3, 5)), -np.inf)
     return [
         Case("layer_norm", F.layer_norm, [draw.real(2, 3, 5), gamma, beta]),
         Case("layer_norm", F.layer_norm, [draw.real(3, 5)]),  # without gamma and beta
@@ -141,6 +142,7 @@ def _vectors(draw: Draw) -> list[Case]:
         Case("dropout", lambda x: F.dropout(x, 0.4, 3), [draw.real(4, 5)]),  # 3 is a seed
         Case("attention", F.attention, [q, k, v]),
         Case("attention", lambda *t: F.attention(*t, mask=real[:, None, :]), [q, k, v]),
+        Case("attention", lambda *t: F.attention(*t, mask=added), [q, k, v]),
         Case("attention", lambda x: F.attention(x, x, x, causal=True), [x]),
         Case("rotary", F.rotary, [draw.real(2, 3, 4)]),
         Case("rotary", lambda x: F.rotary(x, [2, 0, 7], layout="concatenated"), [x]),
