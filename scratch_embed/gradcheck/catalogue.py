@@ -117,6 +117,7 @@ def _bags(draw: Draw) -> list[Case]:
         bag(mode="sum"),
         bag(mode="mean", sparse=True),
         bag(mode="max"),
+        bag(mode="mean", scale_grad_by_freq=True),
         Case("embedding_bag", lambda E: F.embedding_bag(E, IDS, mode="mean"), [draw.table()]),
         Case(
             "embedding_bag",
@@ -193,6 +194,7 @@ def _lookup_layers(draw: Draw) -> list[Case]:
     offsets = np.array([0, 3, 3, 6])
     embedding = layers.Embedding(6, 3, **options)
     bag = layers.EmbeddingBag(6, 3, mode="mean", **options)
+    by_freq = layers.EmbeddingBag(6, 3, "sum", max_norm=9.0, scale_grad_by_freq=True, **options)
     hashed = layers.HashEmbedding(4, 3, num_hashes=2, signed=True, **options)
     learned = layers.PositionEmbedding(3, 2, past_end="interpolate", **options)
     clamped = layers.PositionEmbedding(3, 2, past_end="clamp", **options)
@@ -202,6 +204,7 @@ def _lookup_layers(draw: Draw) -> list[Case]:
     return [
         _layer_case(embedding, lambda: embedding(IDS)),
         _layer_case(bag, lambda: bag(IDS.reshape(-1), offsets)),
+        _layer_case(by_freq, lambda: by_freq(IDS)),
         _layer_case(hashed, lambda: hashed([["cat", "dog"], ["cat", "house"]])),
         _layer_case(learned, lambda: learned(5)),
         _layer_case(clamped, lambda: clamped(5)),

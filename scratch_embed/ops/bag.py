@@ -30,6 +30,7 @@ class BagSaved(NamedTuple):
     rows: np.ndarray | None  # (N, D) for the gradient of per_sample_weights, if there are any
     kept: np.ndarray  # bool, the shape of ids as given: False at padding
     sparse: bool  # answer with a RowGrad instead of a dense (V, D) array
+    scale_grad_by_freq: bool = False  # divide a row's gradient by its count in this batch
 
 
 def embedding_bag_forward(
@@ -41,6 +42,7 @@ def embedding_bag_forward(
     offsets: np.ndarray | None = None,
     mode: str = "sum",
     padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> tuple[np.ndarray, BagSaved]:
     """out[b] = sum (mean, max) of weight[id] over the ids of bag b          (V, D) -> (B, D)
@@ -50,12 +52,17 @@ def embedding_bag_forward(
         (in PyTorch include_last_offset=True).
     per_sample_weights : numbers in the shape of ids, for "sum": each row is multiplied by its own.
     padding_idx : ids that name this row are left out: of the sum, of the count and of the maximum.
+    scale_grad_by_freq : divide the gradient of a row by the number of times its id stands in the
+        batch, in all bags together. It then differs from the derivative on purpose, as PyTorch
+        documents it (its CPU code of version 2.13 divides by the counts of other ids). Not for
+        "max", where a row that won nothing would count as well.
     sparse : the gradient of the table is a RowGrad.
 
     A bag without ids, or with padding only, gives a row of zeros, and no gradient.
 
-    Raises ValueError for another mode, for offsets that do not fit and for weights where they
-    have no meaning; IndexError or TypeError for bad ids.
+    Raises ValueError for another mode, for offsets that do not fit, and for weights or
+    scale_grad_by_freq where they have no meaning; IndexError or TypeError for bad ids, TypeError
+    for offsets that are not integers or a table that is not of floats.
 
     >>> weight = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
     >>> out, _ = embedding_bag_forward(weight, np.array([0, 2, 2]), offsets=np.array([0, 2, 2, 3]))
@@ -66,6 +73,8 @@ def embedding_bag_forward(
         raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"per_sample_weights have no meaning for mode={mode!r}; use mode='sum'")
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("scale_grad_by_freq has no meaning for mode='max'; leave it out")
     ids = check_ids(ids, len(weight))
     padding_idx = padding_row(padding_idx, len(weight))
     bags, num_bags = _bags(ids, offsets)
@@ -87,7 +96,9 @@ def embedding_bag_forward(
         out = np.zeros((num_bags, rows.shape[1]), scaled.dtype)
         kernels.scatter_add(out, bags, scaled)
     rows = rows if per_sample_weights is not None else None
-    return out, BagSaved(flat, bags, len(weight), factors, winners, rows, kept, sparse)
+    return out, BagSaved(
+        flat, bags, len(weight), factors, winners, rows, kept, sparse, scale_grad_by_freq
+    )
 
 
 def embedding_bag_backward(
@@ -111,9 +122,8 @@ def embedding_bag_backward(
         drows = kernels.gather(dout, saved.bags)
         if saved.factors is not None:
             drows *= saved.factors[:, None]
-    dweight = lookup_backward(
-        drows, LookupSaved(saved.ids, saved.num_rows, None, False, saved.sparse)
-    )
+    options = None, saved.scale_grad_by_freq, saved.sparse  # padding has been left out already
+    dweight = lookup_backward(drows, LookupSaved(saved.ids, saved.num_rows, *options))
     if saved.rows is None:
         return dweight
     dweights = np.zeros(saved.kept.shape, dout.dtype)
