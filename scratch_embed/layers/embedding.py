@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.functional import lookup
+from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.lookup import padding_row
 from scratch_embed.ops.renorm import check_max_norm, renorm_
 from scratch_embed.tensor import Tensor
@@ -32,7 +33,7 @@ def initial_std(init: str | float, embedding_dim: int) -> float:
     return std
 
 
-class Embedding:
+class Embedding(Layer):
     """A table of `num_embeddings` rows of `embedding_dim` numbers, looked up by id.
 
     Parameters, with the meaning they have in torch.nn.Embedding
@@ -135,9 +136,6 @@ class Embedding:
             scale_grad_by_freq=self.scale_grad_by_freq,
             sparse=self.sparse,
         )
-
-    def parameters(self) -> list[Tensor]:
-        return [self.weight]
 
     def __repr__(self) -> str:
         notes = [f"{self.num_embeddings}, {self.embedding_dim}"]

@@ -107,8 +107,77 @@ def test_weights_are_named_by_their_paths_and_counted_once():
 
     model = Tied()
     assert [t.name for t in model.parameters()] == ["input.token.weight", "input.position.weight"]
-    assert [path for path, _ in model.named_parameters()][-1] == "head.weight"
+    paths = [path for path, _ in model.named_parameters()]
+    assert paths == ["input.token.weight", "input.position.weight"]
     assert model.num_parameters() == 6 * 4 + 3 * 4
+
+
+class Model(Layer):
+    """Weights and parts in every kind of container, and some that are none of its own."""
+
+    def __init__(self):
+        self.blocks = [layers.Linear(2, 2, rng=0), (layers.Dropout(0.5), layers.RMSNorm(2))]
+        self.heads = {
+            "small": layers.Linear(2, 3, bias=False, rng=0),
+            7: {"deep": [Embedding(3, 2)]},
+        }
+        self.scales = [layers.layer.weight(np.ones(2), np.float32, "a"), None, "text", 3]
+        self.tied = self.blocks[0].weight
+        self.again = self.blocks[1][1]
+        self.computed = self.tied * 2.0
+        self.blocks[1][0].owner = self  # a circle
+        self.blocks.append(self.blocks)  # another one
+        self.name_weights()
+
+
+def test_weights_and_parts_in_containers_are_found_once():
+    model = Model()
+    paths = [
+        "blocks.0.weight",
+        "blocks.0.bias",
+        "blocks.1.1.gamma",
+        "heads.small.weight",
+        "heads.7.deep.0.weight",
+        "scales.0",
+    ]
+    assert [path for path, _ in model.named_parameters()] == paths
+    assert [tensor.name for tensor in model.parameters()] == paths
+    assert model.num_parameters() == 4 + 2 + 2 + 6 + 6 + 2
+    dropout = model.blocks[1][0]
+    assert model.eval() is model
+    assert not dropout.training and not model.heads["small"].training and not model.training
+    assert model.heads[7]["deep"][0].train().training and not dropout.training
+    model.train()
+    assert dropout.training and model.training
+    assert len(dropout.parameters()) == len(paths)  # through its owner
+
+
+def test_every_weight_of_a_list_takes_a_step():
+    model = Model()
+    before = [tensor.data.copy() for tensor in model.parameters()]
+    for tensor in model.parameters():
+        tensor.grad = np.ones_like(tensor.data)
+    SGD(model.parameters(), lr=0.5).step()
+    for tensor, was in zip(model.parameters(), before, strict=True):
+        np.testing.assert_array_equal(tensor.data, was - np.float32(0.5))  # one step, not two
+
+
+def test_parts_nested_deeper_than_python_recurses():
+    chain = layers.Linear(1, 1, bias=False)
+    for _ in range(5000):
+        outer = Layer()
+        outer.inner = chain
+        chain = outer
+    assert len(chain.parameters()) == 1
+    assert not chain.eval().inner.training
+
+
+def test_an_embedding_is_a_layer():
+    embed = Embedding(5, 3, rng=0)
+    assert isinstance(embed, Layer)
+    assert [(path, t is embed.weight) for path, t in embed.named_parameters()] == [("weight", True)]
+    assert embed.weight.name == "weight" and embed.num_parameters() == 15
+    assert embed.eval() is embed and not embed.training and embed.train().training
 
 
 MAKERS = {
