@@ -7,7 +7,7 @@ import numpy as np
 from scratch_embed.functional import embedding_bag
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
-from scratch_embed.ops.bag import MODES
+from scratch_embed.ops.bag import check_mode
 from scratch_embed.ops.renorm import renorm_
 from scratch_embed.tensor import Tensor
 
@@ -73,10 +73,7 @@ class EmbeddingBag(Layer):
         return layer
 
     def _set_up(self, table: Embedding, mode: str) -> None:
-        if mode not in MODES:
-            raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
-        if mode == "max" and table.scale_grad_by_freq:
-            raise ValueError("scale_grad_by_freq has no meaning for mode='max'; leave it out")
+        check_mode(mode, table.scale_grad_by_freq)
         self.weight, self.mode = table.weight, mode
         self.padding_idx = table.padding_idx
         self.max_norm, self.norm_type = table.max_norm, table.norm_type

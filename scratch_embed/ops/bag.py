@@ -69,12 +69,9 @@ def embedding_bag_forward(
     >>> out.tolist()
     [[4.0, 40.0], [0.0, 0.0], [3.0, 30.0]]
     """
-    if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
+    check_mode(mode, scale_grad_by_freq)
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"per_sample_weights have no meaning for mode={mode!r}; use mode='sum'")
-    if scale_grad_by_freq and mode == "max":
-        raise ValueError("scale_grad_by_freq has no meaning for mode='max'; leave it out")
     ids = check_ids(ids, len(weight))
     padding_idx = padding_row(padding_idx, len(weight))
     bags, num_bags = _bags(ids, offsets)
@@ -83,22 +80,18 @@ def embedding_bag_forward(
     rows = kernels.gather(weight, flat)
     factors = winners = None
     if mode == "max":
-        winners = _winners(rows.real, bags, num_bags)
-        out = np.zeros(winners.shape, rows.dtype)
-        bag, column = np.nonzero(winners >= 0)
-        out[bag, column] = rows[winners[bag, column], column]
+        out, winners = _maximum(rows, bags, num_bags)
     else:
         if mode == "mean":
-            factors = (1 / np.bincount(bags)[bags]).astype(weight.real.dtype)
+            factors = (1 / np.bincount(bags)[bags]).astype(rows.real.dtype)
         elif per_sample_weights is not None:
             factors = _checked(per_sample_weights, ids.shape)[kept]
         scaled = rows if factors is None else rows * factors[:, None]
         out = np.zeros((num_bags, rows.shape[1]), scaled.dtype)
         kernels.scatter_add(out, bags, scaled)
     rows = rows if per_sample_weights is not None else None
-    return out, BagSaved(
-        flat, bags, len(weight), factors, winners, rows, kept, sparse, scale_grad_by_freq
-    )
+    options = sparse, scale_grad_by_freq
+    return out, BagSaved(flat, bags, len(weight), factors, winners, rows, kept, *options)
 
 
 def embedding_bag_backward(
@@ -129,6 +122,14 @@ def embedding_bag_backward(
     dweights = np.zeros(saved.kept.shape, dout.dtype)
     dweights[saved.kept] = (kernels.gather(dout, saved.bags) * saved.rows).sum(axis=1)
     return dweight, None, dweights
+
+
+def check_mode(mode: str, scale_grad_by_freq: bool) -> None:
+    """ValueError unless the mode is known, and knows what to do with the counts of ids."""
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("scale_grad_by_freq has no meaning for mode='max'; leave it out")
 
 
 def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
@@ -169,6 +170,15 @@ def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
             "offsets never fall (equal ones make an empty bag)"
         )
     return np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+
+
+def _maximum(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> tuple[np.ndarray, np.ndarray]:
+    """(out, winners): the largest number of each bag and column, 0 for none, and where it stood."""
+    winners = _winners(rows.real, bags, num_bags)
+    out = np.zeros(winners.shape, rows.dtype)
+    bag, column = np.nonzero(winners >= 0)
+    out[bag, column] = rows[winners[bag, column], column]
+    return out, winners
 
 
 def _winners(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> np.ndarray:
