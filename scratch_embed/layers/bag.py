@@ -15,8 +15,10 @@ from scratch_embed.tensor import Tensor
 class EmbeddingBag(Layer):
     """The table of an `Embedding`, whose rows are added up (averaged, maximised) bag by bag.
 
+        out[b] = sum (mean, max) of weight[id] over the ids of bag b             (B, L) -> (B, D)
+
     layer(ids) of (B, L) ids, or layer(ids, offsets) of (N,) ids with (B + 1,) offsets, where bag b
-    is ids[offsets[b] : offsets[b + 1]]; the answer is (B, D). An empty bag gives zeros.
+    is ids[offsets[b] : offsets[b + 1]]. An empty bag gives zeros.
 
     Parameters
     ----------

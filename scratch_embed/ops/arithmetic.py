@@ -3,7 +3,7 @@
 Operands broadcast as in NumPy, and whole numbers stay whole where the answer is: a quotient, or a
 negative power, makes floats of them. The backward functions answer with gradients in the shape of
 `dout`; bringing them back to the shape of a broadcast operand is the work of `reduce.unbroadcast`,
-which the tape applies in one place.
+which the tape applies in one place. Shapes that do not broadcast raise NumPy's ValueError.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.ops.floats import floating
 from scratch_embed.ops.softmax import log_softmax_forward
@@ -131,7 +132,7 @@ def check_targets(
 
 def _truth(targets, weight, smoothing: float, num_classes: int, dtype):
     """(hit, spread) as `CrossEntropySaved` says."""
-    if isinstance(smoothing, bool) or not 0 <= smoothing <= 1:
+    if not is_real(smoothing) or not 0 <= smoothing <= 1:
         raise ValueError(f"label_smoothing is {smoothing!r}; the share spread out lies in 0..1")
     of_class = np.ones(num_classes) if weight is None else weight
     hit = ((1 - smoothing) * of_class[targets]).astype(dtype)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
 from scratch_embed.ops.floats import floating
 
 
@@ -24,7 +25,7 @@ def dropout_forward(
     or a seed, which drops the same places every time; the places do not depend on the dtype of x.
     Integers become floats; NaN and infinities, times 0, are NaN, so dropping does not hide them.
 
-    Raises ValueError for a p outside 0..1 and TypeError when rng is missing.
+    Raises ValueError for a p outside 0..1, TypeError when rng is missing or x holds no numbers.
 
     >>> out, saved = dropout_forward(np.ones(8), 0.5, rng=0)
     >>> out.tolist()
@@ -45,7 +46,7 @@ def dropout_backward(dout: np.ndarray, saved: DropoutSaved) -> np.ndarray:
 
 def check_probability(p: float) -> None:
     """ValueError unless p is a number in 0..1."""
-    if isinstance(p, bool) or not 0 <= p <= 1:
+    if not is_real(p) or not 0 <= p <= 1:
         raise ValueError(f"p is {p!r}; the chance to drop a number lies in 0..1")
 
 

@@ -3,6 +3,7 @@
 Each is written so that it also takes complex numbers where the function is analytic: that is
 what lets the complex step measure a derivative without subtracting two nearly equal numbers.
 Integers become floats first, and NaN stays NaN: an operation must not hide that a run diverged.
+Anything but numbers raises TypeError.
 """
 
 from __future__ import annotations

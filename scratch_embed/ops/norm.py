@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
 from scratch_embed.ops.floats import floating
 
 
@@ -130,7 +131,7 @@ def _over_vectors(array: np.ndarray) -> np.ndarray:
 
 def _vectors(x, gamma, beta, eps: float, normalized_shape):
     """(x (..., D), gamma (D,), beta (D,), shape of x, sizes of a vector), of what was given."""
-    if not (np.isfinite(eps) and eps >= 0):
+    if not (is_real(eps) and 0 <= eps < np.inf):
         raise ValueError(f"eps is {eps!r}; it must be finite and not negative, as 1e-5")
     x, given = floating(x), {}
     if normalized_shape is not None:

@@ -50,9 +50,14 @@ def fold_forward(
     """images = the patches put back where `unfold` took them    (B, N, C P P) -> (B, C, H, W)
 
     `shape` is that of the images, (B, C, H, W), (C, H, W) or (H, W).
+
+    Raises ValueError for patches that do not make such images, and for what `unfold` refuses.
+
+    >>> fold_forward(np.array([[0, 1, 4, 5], [2, 3, 6, 7]]), (2, 4), 2)[0].tolist()
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     patches = np.asarray(patches)
-    saved = PatchesSaved(tuple(shape), patch_size)
+    saved = PatchesSaved(tuple(np.atleast_1d(shape).tolist()), patch_size)
     *batch, channels, rows, columns = _grid(saved)
     expected = (*batch, rows * columns, channels * patch_size**2)
     if patches.shape != expected:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
 from scratch_embed.kernels.ids import check_ids
 
 
@@ -47,9 +48,9 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
 
 def check_max_norm(max_norm: float | None, norm_type: float) -> None:
     """ValueError unless both are positive; a max_norm of None sets no limit."""
-    if max_norm is not None and not max_norm > 0:
+    if max_norm is not None and not (is_real(max_norm) and max_norm > 0):
         raise ValueError(f"max_norm is {max_norm!r}; it must be positive, or None for no limit")
-    if not norm_type > 0:
+    if not (is_real(norm_type) and norm_type > 0):
         raise ValueError(f"norm_type is {norm_type!r}; the p of a p-norm is positive")
 
 

@@ -32,7 +32,8 @@ def rotary_forward(
     the paper and Meta's code for Llama do; "concatenated" pairs i and i + D/2, as Llama in Hugging
     Face's transformers does, with rows of the query and key weights reordered. Norms stay.
 
-    Raises ValueError for an odd D, which leaves one column without a partner.
+    Raises ValueError for an odd D, which leaves one column without a partner, for positions that
+    do not fit, an unknown layout and a base that is not positive.
 
     >>> x = np.array([[1.0, 0.0], [1.0, 0.0]])
     >>> rotary_forward(x)[0].round(4).tolist()           # position 1: cos 1, sin 1

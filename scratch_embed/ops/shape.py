@@ -1,6 +1,7 @@
 """Moving numbers without changing them: reshape, transpose, index, concatenate.
 
-The gradient of a move is the move back.
+The gradient of a move is the move back. What NumPy refuses is refused in its words: ValueError for
+shapes or axes that do not fit, IndexError for an index that is not there.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def getitem_backward(dout, saved):
 def concatenate_forward(*arrays, axis: int = 0):
     """out = the arrays one after another along `axis`"""
     arrays = [np.asarray(a) for a in arrays]
+    out = np.concatenate(arrays, axis=axis)
     ends = np.cumsum([a.shape[axis] for a in arrays])
-    return np.concatenate(arrays, axis=axis), (ends[:-1], axis)
+    return out, (ends[:-1], axis)
 
 
 def concatenate_backward(dout, saved):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -180,6 +181,24 @@ def test_an_embedding_is_a_layer():
     assert embed.eval() is embed and not embed.training and embed.train().training
 
 
+def test_what_is_of_the_wrong_kind_is_explained():
+    x = np.ones((3, 4))
+    for real in ([1, 0, 1], [1.0, 0.0, 1.0]):  # a mask of floats would be added to the scores
+        with pytest.raises(TypeError, match="real is .*; it must be boolean"):
+            layers.SelfAttention(4)(x, real)
+    for embedding in (np.ones((5, 4)), "table", None):
+        with pytest.raises(TypeError, match="pass an Embedding"):
+            layers.TiedHead(embedding)
+
+
+def test_an_empty_batch_goes_through_a_block():
+    block = layers.TransformerBlock(4, num_heads=2, rotary=True, rng=0)
+    out = block(np.ones((0, 3, 4), np.float32))
+    assert out.shape == (0, 3, 4)
+    out.backward(np.ones(out.shape))
+    assert not block.up.weight.grad.any()
+
+
 MAKERS = {
     "Linear": lambda **o: layers.Linear(3, 4, **o),
     "EmbeddingBag": lambda **o: layers.EmbeddingBag(6, 4, **o),
@@ -216,6 +235,12 @@ def test_linear_hands_on_numbers_of_the_size_that_come_in():
     assert layers.Linear(3, 2, bias=False).bias is None
 
 
+@pytest.mark.parametrize("name", layers.__all__)
+def test_every_layer_says_what_it_takes_what_it_raises_and_shows_an_example(name):
+    said = getattr(layers, name).__doc__
+    assert "->" in said and ">>>" in said and re.search(r"\braise", said, re.IGNORECASE)
+
+
 @pytest.mark.parametrize(
     ("use", "words"),
     [
@@ -235,6 +260,18 @@ def test_linear_hands_on_numbers_of_the_size_that_come_in():
         (lambda: layers.GPTInput(5, 4)(1), "single id"),
         (lambda: layers.EmbeddingBag(5, 4, mode="median"), "mode is 'median'"),
         (lambda: layers.Dropout(2), "p is 2"),
+        (lambda: layers.Dropout("half"), "p is 'half'"),
+        (lambda: layers.LayerNorm(4, eps=None)(np.ones(4)), "eps is None"),
+        (lambda: layers.ScaledEmbedding(5, 4, scale=None), "scale is None"),
+        (lambda: Embedding(5, 4, init=None), "init is None"),
+        (lambda: Embedding(5, 4, max_norm="1"), "max_norm is '1'"),
+        (lambda: layers.PatchEmbed((4, 4, 4), 2), r"image_size is \(4, 4, 4\); .*\(H, W\)"),
+        (lambda: layers.PatchEmbed(4, 2, 1, 3)(np.ones((2, 4, 4))), r"\(C, H, W\) = \(1, 4, 4\)"),
+        (lambda: layers.SelfAttention(6, 2, rotary=True), "a head holds 3 columns"),
+        (lambda: layers.SelfAttention(4)(np.ones(4)), r"x has shape \(4,\); .*\(..., T, 4\)"),
+        (lambda: layers.SelfAttention(4)(np.ones((2, 3))), r"x has shape \(2, 3\); .*T, 4\)"),
+        (lambda: layers.SelfAttention(4)(np.ones((3, 4)), [True]), r"real \(1,\) does not fit x"),
+        (lambda: layers.SelfAttention(4)(np.ones((3, 4)), [[True] * 3]), r"each token, \(3,\)"),
     ],
 )
 def test_bad_input_is_explained(use, words):

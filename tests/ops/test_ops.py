@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -81,6 +84,13 @@ def test_every_basic_operation_has_values_by_hand():
     }  # fmt: skip
     homes = {name: halves(name)[0].__module__.split(".")[-1] for name in F.__all__}
     assert {case[0] for case in BY_HAND} == {name for name in F.__all__ if homes[name] in basic}
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_every_operation_says_what_it_raises_or_its_file_does_for_all_in_it(name):
+    forward = halves(name)[0]
+    said = forward.__doc__ + sys.modules[forward.__module__].__doc__
+    assert re.search(r"\braise|refused", said, re.IGNORECASE), name
 
 
 def test_a_whole_step_by_hand():
@@ -287,6 +297,12 @@ Z = np.zeros((2, 3))
         ("lookup", (Z, [0], 0.5), TypeError, r"padding_idx is 0\.5"),
         ("onehot_product", (Z, Z), ValueError, r"\(2, 3\)"),
         ("power", (Z, np.ones(3)), TypeError, "exponent"),
+        ("power", (Z, "2"), TypeError, "exponent is of type str"),
+        ("exp", (["a"],), TypeError, "not an array of numbers"),
+        ("fold", (Z, 4, 2), ValueError, r"images have shape \(4,\)"),
+        ("sum", (Z, 2), ValueError, "axis 2 is out of bounds"),
+        ("add", (Z, np.ones(2)), ValueError, r"broadcast.*\(2,3\) \(2,\)"),
+        ("getitem", (Z, 5), IndexError, "index 5 is out of bounds"),
         ("mean", (np.zeros((0, 3)),), ValueError, r"empty array of shape \(0, 3\)"),
         ("mean", (np.zeros((0, 3)), 0), ValueError, "along axis 0 there are no numbers"),
         ("cross_entropy", (Z, [0]), ValueError, r"targets \(1,\).*\(2, 3\)"),
@@ -301,3 +317,8 @@ Z = np.zeros((2, 3))
 def test_bad_input_is_named(name, args, error, words):
     with pytest.raises(error, match=words):
         halves(name)[0](*args)
+
+
+def test_an_axis_to_join_along_must_be_there():
+    with pytest.raises(ValueError, match="axis 3 is out of bounds"):
+        F.concatenate(Z, Z, axis=3)
