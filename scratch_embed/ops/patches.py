@@ -107,12 +107,12 @@ def _grid(saved: PatchesSaved) -> tuple[int, ...]:
 
 def _side_error(what: str, size: int, side: int) -> str:
     """The sizes next to this one that work, and the patches that this one allows."""
+    if not size:
+        return f"{what} is 0, and there is nothing to cut; an image has at least one pixel"
     below = size // side * side
     near = f"{below} or {below + side}" if below else f"{side}"
     text = f"{what} {size} is not a multiple of patch_size {side}: {size % side} left over. "
     text += f"Crop or pad the {what} to {near}"
-    fits = [p for p in range(1, size + 1) if size % p == 0] if size else []
-    if not fits:
-        return text
+    fits = [p for p in range(1, size + 1) if size % p == 0]
     nearest = sorted(sorted(fits, key=lambda p: abs(math.log(p / side)))[:3])
     return f"{text}, or use a patch_size that divides it: {', '.join(map(str, nearest))}"

@@ -41,7 +41,7 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
                 f"the table is read-only, and max_norm would shrink row {rows[0]} in place: "
                 "pass a copy of the table, or max_norm=None"
             )
-        factors = np.minimum(max_norm / norms, 1) * (1 - hair)
+        factors = max_norm / norms * (1 - hair)
         weight[rows] *= factors[:, None].astype(weight.dtype)
         hair = 2 * hair or float(np.finfo(weight.dtype).eps)
 

@@ -79,6 +79,24 @@ def measured_first_loss(std: float, dim: int, rows: int = 2000) -> float:
     return F.cross_entropy(head(table(ids)), (ids + rng.integers(1, rows, 200)) % rows).item()
 
 
+@pytest.mark.parametrize(
+    ("dim", "std", "hidden_norm", "loss"),
+    [
+        # ln 50257 = 10.824905, its double's root 4.652936
+        (16, 0.02, None, 10.824926),  # s = 0.0016; the own logit 0.0064 is one of 50,258
+        (16, 1.0, None, 18.882527),  # s = 4, so 10.824905 + 8; the own logit 16 joins in
+        (16, 1.0, 4.0, 18.824905),  # the same without an own logit
+        (16, 1.25, None, 29.097600),  # s = 6.25, times 4.652936; the own logit is 25
+        (16, 1.25, 4.0, 23.264678),  # s = 5, times 4.652936
+        (768, 0.02, None, 10.824994),  # s = 0.011085; the own logit is 0.3072
+        (768, 1.0, None, 768.0),  # the own logit alone
+        (768, 1.0, 768**0.5, 128.945935),  # s = 27.712813, times 4.652936
+    ],
+)
+def test_the_first_loss_by_its_formula(dim, std, hidden_norm, loss):
+    assert first_loss(50_257, dim, std, hidden_norm) == pytest.approx(loss, abs=2e-6)
+
+
 @pytest.mark.parametrize("std", [1.0, 0.5, 64**-0.5, 0.02])
 def test_the_first_loss_is_foreseen(std):
     assert first_loss(2000, 64, std) == pytest.approx(measured_first_loss(std, 64), rel=0.04)
@@ -111,6 +129,19 @@ def test_weights_are_named_by_their_paths_and_counted_once():
     paths = [path for path, _ in model.named_parameters()]
     assert paths == ["input.token.weight", "input.position.weight"]
     assert model.num_parameters() == 6 * 4 + 3 * 4
+
+
+def test_the_weights_of_the_recipes_are_named():
+    def names(model):
+        return [tensor.name for tensor in model.parameters()]
+
+    bert = ["token.weight", "position.weight", "segment.weight", "norm.gamma", "norm.beta"]
+    assert names(layers.BERTInput(6, 4)) == bert
+    assert names(layers.GPTInput(6, 4)) == ["token.weight", "position.weight"]
+    patch = "patches.projection."
+    vit = [patch + "weight", patch + "bias", "cls.weight", "position.weight"]
+    assert names(layers.ViTInput(4, 2, 1, 3)) == vit
+    assert names(layers.ScaledEmbedding(6, 4)) == ["token.weight"]
 
 
 class Model(Layer):

@@ -46,6 +46,15 @@ def test_causal_and_padding_masks():
     np.testing.assert_allclose(out[0, :2], alone[0])  # as if the padding were not there
 
 
+def test_a_masked_score_does_not_count_however_high_it_is():
+    """The highest allowed score is taken away before e^score, else all the others would be 0."""
+    k = np.array([[0.0], [LN3], [5000.0]])
+    _, saved = attention_forward(np.array([[1.0]]), k, k, mask=np.array([True, True, False]))
+    np.testing.assert_allclose(saved.weights, [[0.25, 0.75, 0]])
+    x = np.array([[1.0], [5000.0]])
+    np.testing.assert_array_equal(attention_forward(x, x, x, causal=True)[1].weights, np.eye(2))
+
+
 def test_a_mask_of_floats_is_added_to_the_scores():
     q, k = np.array([[1.0]]), np.array([[0.0], [LN3]])  # scores 0 and ln 3
     v = np.array([[8.0], [4.0]])

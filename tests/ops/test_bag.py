@@ -124,6 +124,9 @@ def test_max_norm_shrinks_the_rows_that_are_looked_up():
     np.testing.assert_allclose(out.data[0], layer.weight.data[0] + 2 * layer.weight.data[2])
     out.backward(np.ones((1, 2)))
     assert layer.weight.grad.tolist() == [[1, 1], [0, 0], [2, 2]]
+    by_sum = EmbeddingBag.from_pretrained(TABLE.copy(), max_norm=2.0, norm_type=1.0)
+    by_sum([[0]])
+    np.testing.assert_allclose(by_sum.weight.data[0], TABLE[0] * 2 / 11)
     with pytest.raises(ValueError, match="max_norm is 0"):
         EmbeddingBag(3, 2, max_norm=0)
 

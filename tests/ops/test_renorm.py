@@ -46,9 +46,9 @@ def test_rows_whose_square_overflows_are_shrunk_and_not_lost():
 
 def test_rows_at_the_bottom_of_the_numbers_end_too():
     tiny = np.finfo(np.float64).smallest_subnormal
-    table = np.array([[2, 1, 1]]) * tiny  # 3/4 of these round to themselves
-    renorm_(table, [0], 3 * tiny, 1.0)
-    assert np.abs(table).sum() <= 3 * tiny
+    table = np.full((1, 10), tiny)  # nine tenths of the smallest number round to itself
+    renorm_(table, [0], 9 * tiny, 1.0)
+    assert np.abs(table).sum() <= 9 * tiny
 
 
 def test_nan_is_left_where_it_is():
