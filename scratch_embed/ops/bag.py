@@ -72,6 +72,9 @@ def embedding_bag_forward(
     check_mode(mode, scale_grad_by_freq)
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"per_sample_weights have no meaning for mode={mode!r}; use mode='sum'")
+    weight = np.asarray(weight)
+    if weight.ndim != 2:
+        raise ValueError(f"weight has shape {weight.shape}; a table has two axes, (V, D)")
     ids = check_ids(ids, len(weight))
     padding_idx = padding_row(padding_idx, len(weight))
     bags, num_bags = _bags(ids, offsets)
@@ -79,16 +82,14 @@ def embedding_bag_forward(
     flat, bags = ids[kept], bags[kept.reshape(-1)]
     rows = kernels.gather(weight, flat)
     factors = winners = None
+    if mode == "mean":
+        factors = (1 / np.bincount(bags)[bags]).astype(rows.real.dtype)
+    elif per_sample_weights is not None:
+        factors = _checked(per_sample_weights, ids.shape)[kept]
     if mode == "max":
         out, winners = _maximum(rows, bags, num_bags)
     else:
-        if mode == "mean":
-            factors = (1 / np.bincount(bags)[bags]).astype(rows.real.dtype)
-        elif per_sample_weights is not None:
-            factors = _checked(per_sample_weights, ids.shape)[kept]
-        scaled = rows if factors is None else rows * factors[:, None]
-        out = np.zeros((num_bags, rows.shape[1]), scaled.dtype)
-        kernels.scatter_add(out, bags, scaled)
+        out = _sum(rows if factors is None else rows * factors[:, None], bags, num_bags)
     rows = rows if per_sample_weights is not None else None
     options = sparse, scale_grad_by_freq
     return out, BagSaved(flat, bags, len(weight), factors, winners, rows, kept, *options)
@@ -170,6 +171,12 @@ def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
             "offsets never fall (equal ones make an empty bag)"
         )
     return np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+
+
+def _sum(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> np.ndarray:
+    out = np.zeros((num_bags, rows.shape[1]), rows.dtype)
+    kernels.scatter_add(out, bags, rows)
+    return out
 
 
 def _maximum(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> tuple[np.ndarray, np.ndarray]:

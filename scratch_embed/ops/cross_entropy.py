@@ -63,9 +63,9 @@ def cross_entropy_forward(
     if weight is not None:
         weight = _check_weight(weight, logits.shape)
     targets, scale = check_targets(targets, logits.shape, real, ignore_index, reduction, weight)
+    log_p, _ = log_softmax_forward(logits.reshape(len(targets), logits.shape[-1]))
     hit, spread = _truth(targets, weight, label_smoothing, logits.shape[-1], real)
 
-    log_p, _ = log_softmax_forward(logits.reshape(len(targets), logits.shape[-1]))
     log_p_target = log_p[np.arange(len(targets)), targets]
     counted = hit * np.where(hit, log_p_target, 0)  # not 0 * -inf
     if spread is not None:

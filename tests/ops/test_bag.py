@@ -220,5 +220,8 @@ def test_what_does_not_fit_together_is_explained():
     for whole in ([2, 1, 1, 3], np.array([2, 1, 1, 3], np.uint8)):
         with pytest.raises(ValueError, match=r"per_sample_weights are u?int.*must be floats"):
             F.embedding_bag(TABLE, IDS, whole, offsets=OFFSETS)
+    for table in (3.0, TABLE[0], TABLE[None]):
+        with pytest.raises(ValueError, match=r"weight has shape \(.*a table has two axes"):
+            F.embedding_bag(table, [[0]])
     with pytest.raises(IndexError, match=r"ids\[3\] = 3 is too large"):
         F.embedding_bag(TABLE, [0, 1, 2, 3], offsets=OFFSETS)

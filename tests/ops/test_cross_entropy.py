@@ -154,6 +154,10 @@ def test_bad_options_are_explained(options, words):
         F.cross_entropy(np.zeros((2, 3)), [1, 1], **options)
 
 
-def test_a_single_number_is_no_logits():
+def test_a_single_number_is_no_logits_and_no_classes_are_no_choice():
+    for smoothing in (0.0, 0.1):
+        with pytest.raises(ValueError, match=r"logits have shape \(0, 0\)"):
+            none = np.zeros((0, 0)), np.zeros(0, int)
+            F.cross_entropy(*none, reduction="sum", label_smoothing=smoothing)
     with pytest.raises(ValueError, match=r"targets \(\) do not fit logits \(\)"):
         F.cross_entropy(3.0, 0)
