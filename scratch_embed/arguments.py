@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 
 
@@ -10,3 +12,8 @@ def check_count(value: int, name: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}")
     return int(value)
+
+
+def is_real(value) -> bool:
+    """Whether `value` is one real number, of Python or NumPy; True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

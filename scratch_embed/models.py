@@ -9,11 +9,12 @@ import numpy as np
 
 from scratch_embed.functional import cross_entropy, tanh
 from scratch_embed.layers.embedding import Embedding
+from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer
 from scratch_embed.tensor import Tensor
 
 
-class NextToken:
+class NextToken(Layer):
     """Predict the next token from the present one.
 
         h = E[id]                                  or tanh(E[id] @ W) with `body=True`
@@ -53,11 +54,6 @@ class NextToken:
         if body:
             square = rng.standard_normal((embedding_dim, embedding_dim)) * embedding_dim**-0.5
             self.body = Tensor(square.astype(dtype), requires_grad=True, name="W")
-
-    def parameters(self) -> list[Tensor]:
-        """Each tensor once, so that a tied table takes one step and not two."""
-        every = [self.embed.weight, self.head, self.body]
-        return list({id(t): t for t in every if t is not None}.values())
 
     def __call__(self, ids) -> Tensor:
         """Logits for the token after each id: (...) -> (..., V)."""

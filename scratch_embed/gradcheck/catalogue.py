@@ -117,6 +117,7 @@ def _bags(draw: Draw) -> list[Case]:
         bag(mode="sum"),
         bag(mode="mean", sparse=True),
         bag(mode="max"),
+        bag(mode="mean", scale_grad_by_freq=True),
         Case("embedding_bag", lambda E: F.embedding_bag(E, IDS, mode="mean"), [draw.table()]),
         Case(
             "embedding_bag",
@@ -128,15 +129,21 @@ def _bags(draw: Draw) -> list[Case]:
 
 def _vectors(draw: Draw) -> list[Case]:
     gamma, beta = draw.real(5, name="gamma"), draw.real(5, name="beta")
+    wide = draw.real(3, 5, name="wide")
     q, k, v = draw.real(2, 3, 4, name="q"), draw.real(2, 5, 4, name="k"), draw.real(5, 2, name="v")
     x = draw.real(3, 4)
     real = np.array([[True, True, True, True, False], [True, False, False, False, False]])
+    added = np.where(real[:, None, :], draw.rng.standard_normal((2, 3, 5)), -np.inf)
     return [
         Case("layer_norm", F.layer_norm, [draw.real(2, 3, 5), gamma, beta]),
+        Case("layer_norm", F.layer_norm, [draw.real(3, 5)]),  # without gamma and beta
+        Case("layer_norm", lambda x, b: F.layer_norm(x, None, b), [draw.real(2, 3, 5), wide]),
         Case("rms_norm", F.rms_norm, [draw.real(2, 3, 5), gamma]),
+        Case("rms_norm", F.rms_norm, [draw.real(2, 3, 5), wide]),  # over two axes
         Case("dropout", lambda x: F.dropout(x, 0.4, 3), [draw.real(4, 5)]),  # 3 is a seed
         Case("attention", F.attention, [q, k, v]),
         Case("attention", lambda *t: F.attention(*t, mask=real[:, None, :]), [q, k, v]),
+        Case("attention", lambda *t: F.attention(*t, mask=added), [q, k, v]),
         Case("attention", lambda x: F.attention(x, x, x, causal=True), [x]),
         Case("rotary", F.rotary, [draw.real(2, 3, 4)]),
         Case("rotary", lambda x: F.rotary(x, [2, 0, 7], layout="concatenated"), [x]),
@@ -148,14 +155,24 @@ def _losses(draw: Draw) -> list[Case]:
     vectors = [draw.real(4, 3, name="center"), draw.real(4, 3, name="context")]
     contexts, negatives = draw.real(4, 2, 3, name="contexts"), draw.real(4, 2, 3, name="negatives")
     present = np.array([[True, True], [True, False], [False, True], [True, True]])
+    weights = np.array([0.5, 2.0, 1.0, 0.0, 3.0])  # of classes
+
+    def cross_entropy(**options) -> Case:
+        return Case(
+            "cross_entropy", lambda z: F.cross_entropy(z, targets, ignore_index=0, **options),
+            [draw.real(4, 5, name="logits")],
+        )  # fmt: skip
+
     return [
         Case("softmax", F.softmax, [draw.real(4, 5)]),
+        Case("softmax", lambda x: F.softmax(x, axis=1), [draw.real(2, 3, 4)]),
         Case("log_softmax", F.log_softmax, [draw.real(4, 5)]),
-        Case(
-            "cross_entropy",
-            lambda z: F.cross_entropy(z, targets, ignore_index=0),
-            [draw.real(4, 5, name="logits")],
-        ),
+        Case("log_softmax", lambda x: F.log_softmax(x, axis=0), [draw.real(3, 4)]),
+        cross_entropy(),
+        cross_entropy(reduction="none"),
+        cross_entropy(weight=weights),
+        cross_entropy(label_smoothing=0.1),
+        cross_entropy(weight=weights, label_smoothing=0.3, reduction="none"),
         Case(
             "tied_cross_entropy",
             lambda h, E: F.tied_cross_entropy(h, E, targets, ignore_index=0, chunk=2),
@@ -177,6 +194,7 @@ def _lookup_layers(draw: Draw) -> list[Case]:
     offsets = np.array([0, 3, 3, 6])
     embedding = layers.Embedding(6, 3, **options)
     bag = layers.EmbeddingBag(6, 3, mode="mean", **options)
+    by_freq = layers.EmbeddingBag(6, 3, "sum", max_norm=9.0, scale_grad_by_freq=True, **options)
     hashed = layers.HashEmbedding(4, 3, num_hashes=2, signed=True, **options)
     learned = layers.PositionEmbedding(3, 2, past_end="interpolate", **options)
     clamped = layers.PositionEmbedding(3, 2, past_end="clamp", **options)
@@ -186,6 +204,7 @@ def _lookup_layers(draw: Draw) -> list[Case]:
     return [
         _layer_case(embedding, lambda: embedding(IDS)),
         _layer_case(bag, lambda: bag(IDS.reshape(-1), offsets)),
+        _layer_case(by_freq, lambda: by_freq(IDS)),
         _layer_case(hashed, lambda: hashed([["cat", "dog"], ["cat", "house"]])),
         _layer_case(learned, lambda: learned(5)),
         _layer_case(clamped, lambda: clamped(5)),
@@ -206,7 +225,12 @@ def _model_layers(draw: Draw) -> list[Case]:
     vit = layers.ViTInput(4, 2, 1, 3, **options)
     attend = layers.SelfAttention(4, num_heads=2, bias=True, **options)
     block = layers.TransformerBlock(4, 2, mlp_ratio=1, causal=True, rotary=True, **options)
-    norms = [layers.LayerNorm(4, dtype=np.float64), layers.RMSNorm(4, dtype=np.float64)]
+    norms = [
+        layers.LayerNorm(4, dtype=np.float64),
+        layers.LayerNorm((3, 4), bias=False, dtype=np.float64),
+        layers.RMSNorm(4, dtype=np.float64),
+        layers.RMSNorm(4, elementwise_affine=False),
+    ]
     return [
         _layer_case(linear, lambda: linear(x), x),
         *(_layer_case(norm, lambda norm=norm: norm(x), x) for norm in norms),

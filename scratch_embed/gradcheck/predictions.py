@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
+from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
 from scratch_embed.gradcheck.walk import Part, looked_up, plain
 
 
@@ -48,9 +48,8 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
 def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
     """(ids, values) that the operation is to add up by id, if it looked up rows."""
     saved, shape = case.part.node.saved, case.right.shape
-    if hasattr(saved, "bags") and case.part.place == 0:  # a bag hands its dout to every id in it
-        factors = 1.0 if saved.factors is None else saved.factors[:, None]
-        return saved.ids, case.dout[saved.bags] * factors
+    if hasattr(saved, "bags") and case.part.place == 0:
+        return sent_by_id(case.part)
     ids = looked_up(case.part)
     if ids is None or case.dout.size != ids.size * shape[1]:
         return None

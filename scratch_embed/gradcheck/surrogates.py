@@ -33,14 +33,26 @@ def left_out(parts: list[Part], tensor: Tensor) -> tuple[np.ndarray, dict[int, s
 
 
 def has_options(part: Part) -> bool:
-    """Whether this is the table of a lookup with padding_idx or scale_grad_by_freq."""
+    """Whether this is the table of a lookup, or of bags, whose options change its gradient."""
     saved = part.node.saved
     if part.place != 0 or not hasattr(saved, "ids"):
         return False
+    by_freq = bool(getattr(saved, "scale_grad_by_freq", False))
+    if hasattr(saved, "bags"):  # there padding counts for nothing forward either
+        return by_freq
     if part.dout.size != saved.ids.size * part.tensor.shape[-1]:
-        return False  # it pools: padding then counts for nothing forward either
-    padding = getattr(saved, "padding_idx", None)
-    return padding is not None or bool(getattr(saved, "scale_grad_by_freq", False))
+        return False
+    return by_freq or getattr(saved, "padding_idx", None) is not None
+
+
+def sent_by_id(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """(ids (N,), values (N, D)): what a lookup, or a bag that adds, sends back to each id."""
+    saved = part.node.saved
+    ids = saved.ids.reshape(-1)
+    if not hasattr(saved, "bags"):
+        return ids, part.dout.reshape(len(ids), -1)
+    factors = 1.0 if saved.factors is None else saved.factors[:, None]
+    return ids, part.dout[saved.bags] * factors  # a bag hands its dout to every id in it
 
 
 def stated_gradient(part: Part) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
@@ -49,9 +61,9 @@ def stated_gradient(part: Part) -> tuple[np.ndarray, np.ndarray, dict[int, str]]
     Written with np.add.at and not with the package's own scatter, so that it is a second opinion.
     """
     saved = part.node.saved
-    ids = saved.ids.reshape(-1)
+    ids, values = sent_by_id(part)
     true = np.zeros(part.tensor.shape)
-    np.add.at(true, ids, part.dout.reshape(len(ids), -1))
+    np.add.at(true, ids, values)
     stated, rows = true.copy(), {}
     if getattr(saved, "scale_grad_by_freq", False):
         counts = np.bincount(ids, minlength=len(true))

@@ -24,6 +24,12 @@ class SelfAttention(Layer):
     causal : token t sees tokens 0 .. t only.
     rotary : turn q and k by their positions; without it, order makes no difference.
     bias, dtype, rng : as in `Linear`.
+
+    Raises ValueError for sizes that are not whole numbers of at least 1, a D that cannot be cut
+    into equal heads, or, with rotary, into heads of an even width; TypeError for another dtype.
+
+    >>> SelfAttention(4, num_heads=2, causal=True, rng=0)(np.ones((3, 4))).shape
+    (3, 4)
     """
 
     def __init__(
@@ -43,6 +49,11 @@ class SelfAttention(Layer):
                 f"embedding_dim {embedding_dim} cannot be cut into {num_heads} equal heads; make "
                 "it a multiple of num_heads"
             )
+        if rotary and embedding_dim // num_heads % 2:
+            raise ValueError(
+                f"a head holds {embedding_dim // num_heads} columns, embedding_dim {embedding_dim} "
+                f"in {num_heads} heads, and rotary turns columns in pairs; make that number even"
+            )
         self.causal = causal
         self.rotary = rotary
         rng = np.random.default_rng(rng)
@@ -54,16 +65,35 @@ class SelfAttention(Layer):
         self.name_weights()
 
     def __call__(self, x, real=None) -> Tensor:
-        """x (..., T, D). real: booleans (..., T), False at padding, which then nobody looks at."""
-        answers = attention(*self._heads(x), mask=_over_keys(real), causal=self.causal)
+        """x (..., T, D). real: booleans (..., T), False at padding, which then nobody looks at.
+
+        Raises ValueError for an x or a real of another shape, TypeError for a real that is not
+        boolean.
+        """
+        x = self._checked(x)
+        mask = _over_keys(real, x.shape)
+        answers = attention(*self._heads(x), mask=mask, causal=self.causal)
         return self.output(self._join(answers))
 
     def weights(self, x, real=None) -> np.ndarray:
-        """Who looks at whom: (..., num_heads, T, T), each row sums to 1. For looking only."""
+        """Who looks at whom: (..., num_heads, T, T), each row sums to 1. For looking only.
+
+        Raises what calling the layer raises.
+        """
+        x = self._checked(x)
+        mask = _over_keys(real, x.shape)
         with no_grad():
             q, k, v = (part.data for part in self._heads(x))
-        _, saved = attention.forward(q, k, v, mask=_over_keys(real), causal=self.causal)
+        _, saved = attention.forward(q, k, v, mask=mask, causal=self.causal)
         return saved.weights
+
+    def _checked(self, x) -> Tensor | np.ndarray:
+        x = x if isinstance(x, Tensor) else np.asarray(x)
+        if x.ndim < 2 or x.shape[-1] != self.query.in_features:
+            raise ValueError(
+                f"x has shape {x.shape}; attention takes (..., T, {self.query.in_features})"
+            )
+        return x
 
     def _heads(self, x) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v, each (..., num_heads, T, D / num_heads)."""
@@ -76,7 +106,7 @@ class SelfAttention(Layer):
 
     def _join(self, heads: Tensor) -> Tensor:
         side_by_side = _swap_heads(heads)
-        return side_by_side.reshape(*side_by_side.shape[:-2], -1)
+        return side_by_side.reshape(*side_by_side.shape[:-2], self.query.in_features)
 
     def __repr__(self) -> str:
         notes = "".join(f", {name}=True" for name in ("causal", "rotary") if getattr(self, name))
@@ -89,7 +119,10 @@ class TransformerBlock(Layer):
     Normalised before each part (Xiong et al. 2020), as GPT-2 is; the MLP is two linear layers with
     a relu between them, `mlp_ratio` times as wide inside.
 
-    The other parameters are those of `SelfAttention`.
+    The other parameters, and what is raised, are those of `SelfAttention`.
+
+    >>> TransformerBlock(4, num_heads=2, rng=0)(np.ones((3, 4))).shape
+    (3, 4)
     """
 
     def __init__(
@@ -126,6 +159,19 @@ def _swap_heads(x: Tensor) -> Tensor:
     return x.transpose(axes)
 
 
-def _over_keys(real) -> np.ndarray | None:
-    """(..., T) booleans of the keys, for every head and every query."""
-    return None if real is None else np.asarray(real)[..., None, None, :]
+def _over_keys(real, shape: tuple[int, ...]) -> np.ndarray | None:
+    """(..., T) booleans of the keys, for every head and every query of x of this shape."""
+    if real is None:
+        return None
+    real, tokens = np.asarray(real), shape[:-1]
+    if real.dtype != bool:
+        raise TypeError(
+            f"real is {real.dtype}; it must be boolean, False at padding: real.astype(bool), or "
+            "ids != padding_idx"
+        )
+    if real.shape[-1:] != tokens[-1:] or real.ndim > len(tokens):
+        raise ValueError(
+            f"real {real.shape} does not fit x {shape}: it holds one boolean for each "
+            f"token, {tokens}"
+        )
+    return real[..., None, None, :]

@@ -11,10 +11,19 @@ from scratch_embed.tensor import Tensor
 
 
 class Dropout(Layer):
-    """In `train()` each number is 0 with probability p, else x / (1 - p); in `eval()` it is x.
+    """out = x kept / (1 - p) in `train()`, x itself in `eval()`                   (...) -> (...)
 
-    A new layer is training. Every call takes the next numbers of `rng`, a Generator or a seed
-    (None: other places every time). The same seed and the same calls drop the same places.
+    Each number is kept with probability 1 - p, and is 0 otherwise. A new layer is training. Every
+    call takes the next numbers of `rng`, a Generator or a seed (None: other places every time).
+    The same seed and the same calls drop the same places.
+
+    Raises ValueError for a p outside 0..1.
+
+    >>> layer = Dropout(0.5, rng=0)
+    >>> layer(np.ones(8)).numpy().tolist()
+    [2.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0]
+    >>> layer.eval()(np.ones(2)).numpy().tolist()
+    [1.0, 1.0]
     """
 
     def __init__(self, p: float = 0.1, rng: np.random.Generator | int | None = None):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import check_count, is_real
 from scratch_embed.functional import lookup
+from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.lookup import padding_row
-from scratch_embed.ops.renorm import renorm_
+from scratch_embed.ops.renorm import check_max_norm, renorm_
 from scratch_embed.tensor import Tensor
 
 INITS = {
@@ -20,20 +22,21 @@ def initial_std(init: str | float, embedding_dim: int) -> float:
 
     "N(0,1)" is 1, "1/sqrt(d)" is embedding_dim ** -0.5, and a number is itself; 0.02 is the one
     of GPT-2 (Radford et al. 2019) and BERT (Devlin et al. 2019).
+
+    Raises ValueError for another name, and for anything but a finite number that is not negative.
     """
     if isinstance(init, str):
         if init not in INITS:
             names = ", ".join(repr(name) for name in INITS)
             raise ValueError(f"init is {init!r}; it must be {names}, or a number: the std itself")
         return INITS[init](embedding_dim)
-    std = float(init)
-    if not (np.isfinite(std) and std >= 0):
+    if not (is_real(init) and 0 <= init < np.inf):
         raise ValueError(f"init is {init!r}; a standard deviation is finite and not negative")
-    return std
+    return float(init)
 
 
-class Embedding:
-    """A table of `num_embeddings` rows of `embedding_dim` numbers, looked up by id.
+class Embedding(Layer):
+    """A table of V rows of D numbers, looked up by id: out[n] = weight[ids[n]]    (...) -> (..., D)
 
     Parameters, with the meaning they have in torch.nn.Embedding
     ----------
@@ -54,6 +57,10 @@ class Embedding:
     padding_idx, max_norm and scale_grad_by_freq each make the gradient differ from the derivative
     of the loss on purpose.
 
+    Raises ValueError for sizes that are not whole numbers of at least 1, a padding_idx outside the
+    table, a max_norm, norm_type or init out of range; TypeError for a dtype that is not float32 or
+    float64, a padding_idx that is not a whole number, and an rng that NumPy makes no Generator of.
+
     >>> layer = Embedding(6, 3, rng=0, init=0.02)
     >>> layer([[1, 2], [4, 1]]).shape
     (2, 2, 3)
@@ -72,8 +79,8 @@ class Embedding:
         rng: np.random.Generator | int | None = None,
         init: str | float = "N(0,1)",
     ):
-        num_embeddings = _size(num_embeddings, "num_embeddings")
-        embedding_dim = _size(embedding_dim, "embedding_dim")
+        num_embeddings = check_count(num_embeddings, "num_embeddings")
+        embedding_dim = check_count(embedding_dim, "embedding_dim")
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
         rng = np.random.default_rng(rng)
@@ -97,7 +104,10 @@ class Embedding:
         """A layer around an existing (V, D) array, which is shared and not copied.
 
         Frozen by default: the table asks for no gradient, and an optimiser leaves it alone. The
-        padding row keeps its values, as in PyTorch.
+        padding row keeps its values, as in PyTorch. The options are those of `Embedding`.
+
+        Raises ValueError for an array that is not 2-D and for options out of range, TypeError for
+        an array that is not float32 or float64.
         """
         array = np.asarray(array)
         if array.ndim != 2:
@@ -114,10 +124,7 @@ class Embedding:
         self.weight = Tensor(rows, requires_grad=learn, name="weight")
         self.num_embeddings, self.embedding_dim = rows.shape
         self.padding_idx = padding_row(padding_idx, self.num_embeddings)
-        if max_norm is not None and not max_norm > 0:
-            raise ValueError(f"max_norm is {max_norm!r}; it must be positive, or None for no limit")
-        if not norm_type > 0:
-            raise ValueError(f"norm_type is {norm_type!r}; the p of a p-norm is positive")
+        check_max_norm(max_norm, norm_type)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
@@ -127,7 +134,8 @@ class Embedding:
         """Rows of the table: ids (...) of any integer type -> (..., D).
 
         Raises IndexError for an id outside 0..V-1 and TypeError for ids that are not integers,
-        each naming the id and where it stands.
+        each naming the id and where it stands; ValueError where max_norm would shrink a row of a
+        read-only table.
         """
         if self.max_norm is not None:
             renorm_(self.weight.data, ids, self.max_norm, self.norm_type)
@@ -139,9 +147,6 @@ class Embedding:
             sparse=self.sparse,
         )
 
-    def parameters(self) -> list[Tensor]:
-        return [self.weight]
-
     def __repr__(self) -> str:
         notes = [f"{self.num_embeddings}, {self.embedding_dim}"]
         for option in ("padding_idx", "max_norm"):
@@ -149,9 +154,3 @@ class Embedding:
                 notes.append(f"{option}={getattr(self, option)}")
         notes += [f"{o}=True" for o in ("scale_grad_by_freq", "sparse") if getattr(self, o)]
         return f"Embedding({', '.join(notes)})"
-
-
-def _size(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
-    return int(value)

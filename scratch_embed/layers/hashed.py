@@ -27,6 +27,9 @@ class HashEmbedding(Layer):
     seed : of the hash functions, see `hashing`.
     sparse, dtype, rng, init : as in `Embedding`.
 
+    Raises ValueError for counts that are not whole numbers of at least 1, and what `Embedding`
+    raises; TypeError, when called, for tokens that are neither text nor whole numbers.
+
     >>> layer = HashEmbedding(1000, 3)
     >>> layer(["cat", "dog", "cat"]).shape
     (3, 3)

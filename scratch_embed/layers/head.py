@@ -24,12 +24,24 @@ class TiedHead(Layer):
 
     bias : a learned number for each token, at first 0.
 
+    Raises TypeError for what has no weight to share; ValueError when called with an h whose last
+    axis is not D.
+
     Warns when the table's rows are so large that training would begin far above ln V, which is
     what rows drawn from N(0,1) do; see `first_loss`.
+
+    >>> table = Embedding.from_pretrained(np.array([[0.1, 0.2, 0.3], [0.3, -0.2, 0.4]]))
+    >>> TiedHead(table)([0.6, 0.1, 0.3]).numpy().round(2).tolist()
+    [0.17, 0.28]
     """
 
     def __init__(self, embedding: Embedding, bias: bool = False):
-        self.weight = embedding.weight
+        self.weight = getattr(embedding, "weight", None)
+        if not isinstance(self.weight, Tensor):
+            raise TypeError(
+                f"embedding is of type {type(embedding).__name__}; pass an Embedding, whose weight "
+                "is used once more"
+            )
         num_rows, dim = self.weight.shape
         self.bias = weight(np.zeros(num_rows), self.weight.dtype, "bias") if bias else None
         std = float(np.linalg.norm(self.weight.data)) / math.sqrt(num_rows * dim)  # no copy of it
@@ -70,6 +82,8 @@ def first_loss(
     own logit, about std^2 D, joins the sum, and dominates it for rows of N(0,1).
 
     hidden_norm : |h| when h does not depend on the rows; sqrt(D) after a LayerNorm.
+
+    Raises ValueError for a num_embeddings that is not a whole number of at least 1.
 
     >>> round(first_loss(50_257, 768, std=1.0))          # GPT-2 small, default rows
     768

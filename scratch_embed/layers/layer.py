@@ -12,36 +12,46 @@ from scratch_embed.tensor import Tensor
 class Layer:
     """Finds its weights and parts among its own attributes, in the order they were set.
 
-    A constructor sets Tensors and layers as attributes, and ends with `name_weights()`, after
-    which each weight is called by its path: "token.weight", "norm.gamma".
+    A constructor sets Tensors and layers as attributes, or lists, tuples and dicts of them, and
+    ends with `name_weights()`, after which each weight is called by its path: "token.weight",
+    "blocks.0.norm.gamma". A weight or part that stands in several places is found once, in the
+    first; a Tensor that was itself computed is no weight. Only layers are looked into, so make a
+    class of your own that has weights a Layer too.
+
+    >>> class Sum(Layer):
+    ...     def __init__(self):
+    ...         self.terms = [weight(np.zeros(2), np.float32, "w"), weight([1.0], np.float64, "b")]
+    ...         self.first = self.terms[0]
+    >>> [(path, w.shape) for path, w in Sum().named_parameters()]
+    [('terms.0', (2,)), ('terms.1', (1,))]
     """
 
     training = True
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """(path, weight) for every weight; one that is shared comes under each of its paths."""
-        return _walk(self, "")
+        """(path, weight) for every weight, each once."""
+        for path, part in _walk(self):
+            if isinstance(part, Tensor) and part.node is None:
+                yield path, part
 
     def parameters(self) -> list[Tensor]:
         """Every weight once, so that a shared table takes one step and not two."""
-        return list({id(tensor): tensor for _, tensor in self.named_parameters()}.values())
+        return [tensor for _, tensor in self.named_parameters()]
 
     def num_parameters(self) -> int:
         """How many numbers there are to learn."""
         return sum(tensor.size for tensor in self.parameters())
 
     def name_weights(self) -> None:
-        """Call each weight by its path, and a shared one by its first."""
-        paths: dict[int, str] = {}
+        """Call each weight by its path."""
         for path, tensor in self.named_parameters():
-            tensor.name = paths.setdefault(id(tensor), path)
+            tensor.name = path
 
     def train(self, mode: bool = True):
         """Switch dropout on, in this layer and all its parts. Returns the layer."""
-        self.training = mode
-        for part in vars(self).values():
+        for _, part in _walk(self):
             if isinstance(part, Layer):
-                part.train(mode)
+                part.training = mode
         return self
 
     def eval(self):
@@ -49,16 +59,37 @@ class Layer:
         return self.train(False)
 
 
-def _walk(owner: object, prefix: str) -> Iterator[tuple[str, Tensor]]:
-    for name, part in vars(owner).items():
-        if isinstance(part, Tensor):
-            yield prefix + name, part
-        elif hasattr(part, "parameters"):
-            yield from _walk(part, f"{prefix}{name}.")
+def _walk(root: Layer) -> Iterator[tuple[str, object]]:
+    """(path, thing) for everything below a layer that may hold weights, itself first, each once.
+
+    Because of that a part that holds its owner makes no circle; and nothing here is recursive, so
+    parts may be nested to any depth.
+    """
+    seen, stack = set(), [("", root)]
+    while stack:
+        path, thing = stack.pop()
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            yield path, thing
+            inside = [(f"{path}.{name}".lstrip("."), inner) for name, inner in _inside(thing)]
+            stack += reversed(inside)  # the first is taken off first
+
+
+def _inside(thing: object) -> Iterator[tuple[object, object]]:
+    """(name, value) for what a layer, list, tuple or dict holds that may be or hold a weight."""
+    if isinstance(thing, Layer):
+        named = vars(thing).items()
+    elif isinstance(thing, dict):
+        named = thing.items()
+    else:
+        named = enumerate(thing) if isinstance(thing, (list, tuple)) else ()
+    for name, inner in named:
+        if isinstance(inner, (Tensor, Layer, dict, list, tuple)):
+            yield name, inner
 
 
 def weight(array: np.ndarray, dtype: type, name: str) -> Tensor:
-    """A Tensor to learn, of float32 or float64."""
+    """A Tensor to learn, of float32 or float64. Raises TypeError for another dtype."""
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise TypeError(f"dtype is {np.dtype(dtype)}; weights are float32 or float64")
     return Tensor(np.asarray(array, dtype), requires_grad=True, name=name)

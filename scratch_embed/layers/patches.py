@@ -27,6 +27,12 @@ class PatchEmbed(Layer):
 
     Images may also come one at a time, (C, H, W) -> (N, D). Arrays are cast to the dtype of the
     weight and not rescaled: bring bytes to 0..1 first.
+
+    Raises ValueError for sizes that are not whole numbers of at least 1, a side that patch_size
+    does not divide, and images of another shape; what `Linear` raises besides.
+
+    >>> PatchEmbed(6, patch_size=3, in_channels=1, embedding_dim=5)(np.ones((6, 6))).shape
+    (4, 5)
     """
 
     def __init__(
@@ -40,8 +46,10 @@ class PatchEmbed(Layer):
         rng: np.random.Generator | int | None = None,
         init: str | float = "1/sqrt(d)",
     ):
-        size = (image_size, image_size) if isinstance(image_size, (int, np.integer)) else image_size
+        size = image_size if isinstance(image_size, (tuple, list)) else (image_size, image_size)
         self.image_size = tuple(check_count(side, "image_size") for side in size)
+        if len(size) != 2:
+            raise ValueError(f"image_size is {image_size!r}; it must be H = W, or (H, W)")
         self.in_channels = check_count(in_channels, "in_channels")
         self.patch_size = patch_size
         blank = np.empty((in_channels, *self.image_size), np.int8)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, is_real
 from scratch_embed.functional import lookup, onehot_product
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
@@ -22,7 +22,7 @@ SCALES = {
 
 
 class PositionEmbedding(Layer):
-    """A learned row for each of the positions 0 .. max_len - 1.
+    """A learned row for each of the positions 0 .. max_len - 1                        T -> (T, D)
 
     layer(T) is the (T, D) rows of the first T positions, to be added to (..., T, D) tokens: every
     sequence of the batch shares them, and their gradient sums over the batch.
@@ -34,6 +34,13 @@ class PositionEmbedding(Layer):
         ("error"), or stretch the whole table over T places ("interpolate"), or give all later
         places the last row ("clamp"). The last two run; nothing was trained for them.
     dtype, rng, init : as in `Embedding`.
+
+    Raises ValueError for sizes that are not whole numbers of at least 1, an unknown past_end, and
+    when called with a length that is no whole number, or past the end of the table where that is
+    an error; TypeError for another dtype.
+
+    >>> PositionEmbedding(8, 3, rng=0)(5).shape
+    (5, 3)
     """
 
     def __init__(
@@ -79,6 +86,12 @@ class ScaledEmbedding(Layer):
     max_len : positions in the table; None adds no positions, and ids may have any shape.
     scale : "none", "sqrt(d)", "sqrt(d/2)" or a number.
     init, padding_idx, dtype, rng : of the table, as in `Embedding`.
+
+    Raises what `Embedding` raises, ValueError for another scale or max_len, and when called with
+    more positions than max_len or, where there are positions, with a single id.
+
+    >>> ScaledEmbedding(6, 4, rng=0)([[1, 2, 3]]).shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -129,7 +142,7 @@ def _factor(scale: str | float, dim: int) -> float:
             names = ", ".join(repr(name) for name in SCALES)
             raise ValueError(f"scale is {scale!r}; it must be {names}, or a number")
         return float(SCALES[scale](dim))
-    if not np.isfinite(scale):
+    if not (is_real(scale) and np.isfinite(scale)):
         raise ValueError(f"scale is {scale!r}; it must be finite")
     return float(scale)
 

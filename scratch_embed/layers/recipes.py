@@ -28,6 +28,12 @@ class BERTInput(Layer):
     p : of dropout, which `eval()` switches off.
     past_end : as in `PositionEmbedding`.
     padding_idx, dtype, rng, init : as in `Embedding`; init is that of all three tables.
+
+    Raises what `Embedding`, `PositionEmbedding`, `LayerNorm` and `Dropout` raise; when called,
+    ValueError for a single id, segments in another shape than ids, or too many positions.
+
+    >>> BERTInput(6, 4, rng=0).eval()([[1, 2, 3]], segments=[[0, 0, 1]]).shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class BERTInput(Layer):
         self.token = Embedding(num_embeddings, embedding_dim, padding_idx, **options)
         self.position = PositionEmbedding(max_len, embedding_dim, past_end, **options)
         self.segment = Embedding(num_segments, embedding_dim, **options)
-        self.norm = LayerNorm(embedding_dim, eps, dtype)
+        self.norm = LayerNorm(embedding_dim, eps, dtype=dtype)
         self.dropout = Dropout(p, rng)
         self.name_weights()
 
@@ -75,11 +81,19 @@ class GPTInput(Layer):
 
     Radford et al. 2019; the stds 0.02 and 0.01 are those of openai/gpt-2, model.py.
 
+    Parameters
+    ----------
     num_embeddings, embedding_dim : V and D.
     max_len : rows of the position table.
     p : of dropout, which `eval()` switches off.
     past_end : as in `PositionEmbedding`.
     dtype, rng, init : as in `Embedding`; position_init is that of the position table.
+
+    Raises what `Embedding`, `PositionEmbedding` and `Dropout` raise; when called, ValueError for a
+    single id or too many positions.
+
+    >>> GPTInput(6, 4, rng=0).eval()([[1, 2, 3]]).shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -114,9 +128,16 @@ class ViTInput(Layer):
     for each image, and starts at zero as in google-research/vision_transformer. 224 x 224 pixels
     in patches of 16 make 196 + 1 = 197 rows.
 
+    Parameters
+    ----------
     image_size, patch_size, in_channels, embedding_dim : as in `PatchEmbed`.
     p : of dropout, which `eval()` switches off.
     dtype, rng : as in `Embedding`; init is that of the position table.
+
+    Raises what `PatchEmbed` and `Dropout` raise.
+
+    >>> ViTInput(image_size=4, patch_size=2, embedding_dim=5)(np.ones((2, 3, 4, 4))).shape
+    (2, 5, 5)
     """
 
     def __init__(

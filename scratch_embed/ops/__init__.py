@@ -7,7 +7,7 @@ Every operation is two functions side by side,
 
 where `saved` holds exactly what backward needs and nothing else. They know nothing of Tensors or
 of the tape: call them by hand with the numbers of a chapter, print what was saved, or replace
-one half by your own.
+one half by your own. Whole numbers become floats where an answer need not be whole (`floats`).
 
 Letters, everywhere in the package: `V` rows of a table, `D` columns, `N` ids in a flat batch,
 `B, T` batch and time, `C, H, W` channels, height, width, `P` the side of a patch.

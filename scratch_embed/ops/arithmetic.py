@@ -1,18 +1,23 @@
 """Arithmetic between arrays: sum, difference, product, quotient, power.
 
-Operands broadcast as in NumPy. The backward functions answer with gradients in the shape of
+Operands broadcast as in NumPy, and whole numbers stay whole where the answer is: a quotient, or a
+negative power, makes floats of them. The backward functions answer with gradients in the shape of
 `dout`; bringing them back to the shape of a broadcast operand is the work of `reduce.unbroadcast`,
-which the tape applies in one place.
+which the tape applies in one place. Shapes that do not broadcast raise NumPy's ValueError.
 """
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
+
+from scratch_embed.ops.floats import floating
 
 
 def add_forward(a, b):
     """out = a + b"""
-    return a + b, ()
+    return np.add(a, b), ()
 
 
 def add_backward(dout, saved):
@@ -22,7 +27,7 @@ def add_backward(dout, saved):
 
 def sub_forward(a, b):
     """out = a - b"""
-    return a - b, ()
+    return np.subtract(a, b), ()
 
 
 def sub_backward(dout, saved):
@@ -32,7 +37,7 @@ def sub_backward(dout, saved):
 
 def mul_forward(a, b):
     """out = a b"""
-    return a * b, (a, b)
+    return np.multiply(a, b), (a, b)
 
 
 def mul_backward(dout, saved):
@@ -43,7 +48,7 @@ def mul_backward(dout, saved):
 
 def div_forward(a, b):
     """out = a / b"""
-    return a / b, (a, b)
+    return np.divide(a, b), (a, b)
 
 
 def div_backward(dout, saved):
@@ -54,7 +59,7 @@ def div_backward(dout, saved):
 
 def neg_forward(a):
     """out = -a"""
-    return -a, ()
+    return np.negative(a), ()
 
 
 def neg_backward(dout, saved):
@@ -63,12 +68,17 @@ def neg_backward(dout, saved):
 
 
 def power_forward(a, exponent: float):
-    """out = a^exponent, for a constant exponent"""
-    if not np.isscalar(exponent):
+    """out = a^exponent, for a constant exponent
+
+    Raises TypeError for an exponent that is not a number.
+    """
+    if not isinstance(exponent, numbers.Number):
         raise TypeError(
-            f"power takes a number as exponent, not {type(exponent).__name__}; "
+            f"exponent is of type {type(exponent).__name__}; power takes a number: "
             "for a learned exponent write exp(exponent * log(a))"
         )
+    whole = isinstance(exponent, numbers.Integral) and exponent >= 0
+    a = np.asarray(a) if whole else floating(a)
     return a**exponent, (a, exponent)
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
+
 
 class AttentionSaved(NamedTuple):
     q: np.ndarray  # (..., T, D)
@@ -27,27 +29,37 @@ def attention_forward(
     causal: bool = False,
     scale: float | None = None,
 ) -> tuple[np.ndarray, AttentionSaved]:
-    """out = weights @ v,   weights = softmax(scale q @ k.T)
+    """out = weights @ v,   weights = softmax(scale q @ k.T + mask)
                                         (..., T, D), (..., S, D), (..., S, E) -> (..., T, E)
 
     Leading axes broadcast, as in a matrix product. T queries look at S keys.
 
     mask : booleans that broadcast to (..., T, S), True where a query may look. For keys that are
-        padding, (B, S) with True at real tokens, write `real[:, None, :]`.
+        padding, (B, S) with True at real tokens, write `real[:, None, :]`. Or floats, which are
+        added to the scores: -inf is the same as False, -1 makes a key e times less likely, and
+        0 leaves it alone. No gradient flows into them.
     causal : query t looks at keys 0 .. t only.
     scale : 1 / sqrt(D) when None: for entries of unit variance, scores of unit variance.
 
     The weights are in `saved.weights`. A query that may look nowhere has weights 0 and answers 0.
 
+    Raises ValueError for shapes that do not fit and for a mask of NaN or +inf; TypeError for a
+    mask that is neither boolean nor floating, as one of integers.
+
     >>> q = k = v = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> out, saved = attention_forward(q, k, v)         # scores 1/sqrt(2) and 0
     >>> saved.weights.round(4).tolist()
     [[0.6698, 0.3302], [0.3302, 0.6698]]
+    >>> near = np.array([[0.0, -1.0], [-1.0, 0.0]])     # prefer what stands close by
+    >>> attention_forward(q, k, v, mask=near)[1].weights.round(4).tolist()
+    [[0.8465, 0.1535], [0.1535, 0.8465]]
     """
+    q, k, v = floating(q, "q"), floating(k, "k"), floating(v, "v")
     _check(q, k, v)
     scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
     scores = (q @ k.swapaxes(-1, -2)) * scale
-    weights = _masked_softmax(scores, _allowed(scores.shape, mask, causal))
+    scores, allowed = _masked(scores, mask, causal)
+    weights = _softmax_of_allowed(scores, allowed)
     return weights @ v, AttentionSaved(q, k, v, weights, scale)
 
 
@@ -68,30 +80,22 @@ def attention_backward(
     return dscores @ k, dscores.swapaxes(-1, -2) @ q, dv
 
 
-def _allowed(shape: tuple[int, ...], mask, causal: bool) -> np.ndarray | None:
-    """Where queries may look, (..., T, S); None for everywhere."""
+def _masked(scores: np.ndarray, mask, causal: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores with what a mask of floats adds, and where queries may look; None for everywhere."""
     allowed = None
     if mask is not None:
-        allowed = np.asarray(mask)
-        if allowed.dtype != bool:
-            raise TypeError(
-                f"mask is {allowed.dtype}; it must be boolean, True where a query may look: "
-                "mask.astype(bool), or ids != padding_idx"
-            )
-        try:
-            np.broadcast_shapes(allowed.shape, shape)
-        except ValueError:
-            raise ValueError(
-                f"mask {allowed.shape} does not fit scores {shape}: it must broadcast to "
-                "(..., T, S); for keys that are padding write real[:, None, :]"
-            ) from None
+        mask = _check_mask(mask, scores.shape)
+        allowed = mask
+        if mask.dtype != bool:
+            allowed = ~np.isneginf(mask)
+            scores = scores + np.where(allowed, mask, 0).astype(scores.real.dtype)
     if causal:
-        past = np.tri(*shape[-2:], dtype=bool)
+        past = np.tri(*scores.shape[-2:], dtype=bool)
         allowed = past if allowed is None else allowed & past
-    return allowed
+    return scores, allowed
 
 
-def _masked_softmax(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+def _softmax_of_allowed(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
     """softmax over the allowed keys. No infinities, so complex scores pass through."""
     if allowed is None:
         e = np.exp(scores - scores.real.max(axis=-1, keepdims=True))
@@ -107,8 +111,38 @@ def _check(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
     shapes = f"q {q.shape}, k {k.shape} and v {v.shape}"
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise ValueError(f"{shapes} do not fit: each needs two axes or more, (..., T, D)")
-    if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2] or not k.shape[-2]:
+    if (
+        q.shape[-1] != k.shape[-1]
+        or k.shape[-2] != v.shape[-2]
+        or not k.shape[-2]
+        or not q.shape[-1]
+    ):
         raise ValueError(
             f"{shapes} do not fit: q is (..., T, D), k is (..., S, D), v is (..., S, E), with the "
-            "same D in q and k, and the same S, at least 1, in k and v"
+            "same D, at least 1, in q and k, and the same S, at least 1, in k and v"
         )
+
+
+def _check_mask(mask, shape: tuple[int, ...]) -> np.ndarray:
+    mask = np.asarray(mask)
+    if mask.dtype.kind not in "bf":
+        raise TypeError(
+            f"mask is {mask.dtype}; it must be boolean, True where a query may look: "
+            "mask.astype(bool), or ids != padding_idx; or floats, to be added to the scores"
+        )
+    try:
+        fits = np.broadcast_shapes(mask.shape, shape)[-2:] == shape[-2:]
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask {mask.shape} does not fit scores {shape}: it must broadcast to "
+            "(..., T, S); for keys that are padding write real[:, None, :]"
+        )
+    if mask.dtype.kind == "f" and not (mask < np.inf).all():
+        at = tuple(np.argwhere(~(mask < np.inf))[0].tolist())
+        raise ValueError(
+            f"mask[{', '.join(map(str, at))}] = {mask[at]}; what is added to a score is finite, "
+            "or -inf where a query may not look"
+        )
+    return mask

@@ -30,6 +30,7 @@ class BagSaved(NamedTuple):
     rows: np.ndarray | None  # (N, D) for the gradient of per_sample_weights, if there are any
     kept: np.ndarray  # bool, the shape of ids as given: False at padding
     sparse: bool  # answer with a RowGrad instead of a dense (V, D) array
+    scale_grad_by_freq: bool = False  # divide a row's gradient by its count in this batch
 
 
 def embedding_bag_forward(
@@ -41,6 +42,7 @@ def embedding_bag_forward(
     offsets: np.ndarray | None = None,
     mode: str = "sum",
     padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> tuple[np.ndarray, BagSaved]:
     """out[b] = sum (mean, max) of weight[id] over the ids of bag b          (V, D) -> (B, D)
@@ -50,22 +52,29 @@ def embedding_bag_forward(
         (in PyTorch include_last_offset=True).
     per_sample_weights : numbers in the shape of ids, for "sum": each row is multiplied by its own.
     padding_idx : ids that name this row are left out: of the sum, of the count and of the maximum.
+    scale_grad_by_freq : divide the gradient of a row by the number of times its id stands in the
+        batch, in all bags together. It then differs from the derivative on purpose, as PyTorch
+        documents it (its CPU code of version 2.13 divides by the counts of other ids). Not for
+        "max", where a row that won nothing would count as well.
     sparse : the gradient of the table is a RowGrad.
 
     A bag without ids, or with padding only, gives a row of zeros, and no gradient.
 
-    Raises ValueError for another mode, for offsets that do not fit and for weights where they
-    have no meaning; IndexError or TypeError for bad ids.
+    Raises ValueError for another mode, for offsets that do not fit, and for weights or
+    scale_grad_by_freq where they have no meaning; IndexError or TypeError for bad ids, TypeError
+    for offsets that are not integers or a table that is not of floats.
 
     >>> weight = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
     >>> out, _ = embedding_bag_forward(weight, np.array([0, 2, 2]), offsets=np.array([0, 2, 2, 3]))
     >>> out.tolist()
     [[4.0, 40.0], [0.0, 0.0], [3.0, 30.0]]
     """
-    if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
+    check_mode(mode, scale_grad_by_freq)
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"per_sample_weights have no meaning for mode={mode!r}; use mode='sum'")
+    weight = np.asarray(weight)
+    if weight.ndim != 2:
+        raise ValueError(f"weight has shape {weight.shape}; a table has two axes, (V, D)")
     ids = check_ids(ids, len(weight))
     padding_idx = padding_row(padding_idx, len(weight))
     bags, num_bags = _bags(ids, offsets)
@@ -73,21 +82,17 @@ def embedding_bag_forward(
     flat, bags = ids[kept], bags[kept.reshape(-1)]
     rows = kernels.gather(weight, flat)
     factors = winners = None
+    if mode == "mean":
+        factors = (1 / np.bincount(bags)[bags]).astype(rows.real.dtype)
+    elif per_sample_weights is not None:
+        factors = _checked(per_sample_weights, ids.shape)[kept]
     if mode == "max":
-        winners = _winners(rows.real, bags, num_bags)
-        out = np.zeros(winners.shape, rows.dtype)
-        bag, column = np.nonzero(winners >= 0)
-        out[bag, column] = rows[winners[bag, column], column]
+        out, winners = _maximum(rows, bags, num_bags)
     else:
-        if mode == "mean":
-            factors = (1 / np.bincount(bags)[bags]).astype(weight.real.dtype)
-        elif per_sample_weights is not None:
-            factors = _checked(per_sample_weights, ids.shape)[kept]
-        scaled = rows if factors is None else rows * factors[:, None]
-        out = np.zeros((num_bags, rows.shape[1]), scaled.dtype)
-        kernels.scatter_add(out, bags, scaled)
+        out = _sum(rows if factors is None else rows * factors[:, None], bags, num_bags)
     rows = rows if per_sample_weights is not None else None
-    return out, BagSaved(flat, bags, len(weight), factors, winners, rows, kept, sparse)
+    options = sparse, scale_grad_by_freq
+    return out, BagSaved(flat, bags, len(weight), factors, winners, rows, kept, *options)
 
 
 def embedding_bag_backward(
@@ -111,14 +116,21 @@ def embedding_bag_backward(
         drows = kernels.gather(dout, saved.bags)
         if saved.factors is not None:
             drows *= saved.factors[:, None]
-    dweight = lookup_backward(
-        drows, LookupSaved(saved.ids, saved.num_rows, None, False, saved.sparse)
-    )
+    options = None, saved.scale_grad_by_freq, saved.sparse  # padding has been left out already
+    dweight = lookup_backward(drows, LookupSaved(saved.ids, saved.num_rows, *options))
     if saved.rows is None:
         return dweight
     dweights = np.zeros(saved.kept.shape, dout.dtype)
     dweights[saved.kept] = (kernels.gather(dout, saved.bags) * saved.rows).sum(axis=1)
     return dweight, None, dweights
+
+
+def check_mode(mode: str, scale_grad_by_freq: bool) -> None:
+    """ValueError unless the mode is known, and knows what to do with the counts of ids."""
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("scale_grad_by_freq has no meaning for mode='max'; leave it out")
 
 
 def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
@@ -159,6 +171,21 @@ def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
             "offsets never fall (equal ones make an empty bag)"
         )
     return np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+
+
+def _sum(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> np.ndarray:
+    out = np.zeros((num_bags, rows.shape[1]), rows.dtype)
+    kernels.scatter_add(out, bags, rows)
+    return out
+
+
+def _maximum(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> tuple[np.ndarray, np.ndarray]:
+    """(out, winners): the largest number of each bag and column, 0 for none, and where it stood."""
+    winners = _winners(rows.real, bags, num_bags)
+    out = np.zeros(winners.shape, rows.dtype)
+    bag, column = np.nonzero(winners >= 0)
+    out[bag, column] = rows[winners[bag, column], column]
+    return out, winners
 
 
 def _winners(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> np.ndarray:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
+from scratch_embed.ops.floats import floating
+
 
 class DropoutSaved(NamedTuple):
     kept: np.ndarray  # the shape of x, bool: which numbers were let through
@@ -15,13 +18,14 @@ class DropoutSaved(NamedTuple):
 def dropout_forward(
     x: np.ndarray, p: float, rng: np.random.Generator | int
 ) -> tuple[np.ndarray, DropoutSaved]:
-    """out = x / (1 - p) where kept, else 0;   each number is kept with probability 1 - p
+    """out = x kept / (1 - p)   with kept 1 or 0, each 1 with probability 1 - p    (...) -> (...)
 
     What is kept is scaled up ("inverted" dropout), so that the mean stays what it is without
     dropout and nothing needs scaling later. `rng` is a Generator, which moves on with every call,
     or a seed, which drops the same places every time; the places do not depend on the dtype of x.
+    Integers become floats; NaN and infinities, times 0, are NaN, so dropping does not hide them.
 
-    Raises ValueError for a p outside 0..1 and TypeError when rng is missing.
+    Raises ValueError for a p outside 0..1, TypeError when rng is missing or x holds no numbers.
 
     >>> out, saved = dropout_forward(np.ones(8), 0.5, rng=0)
     >>> out.tolist()
@@ -30,22 +34,22 @@ def dropout_forward(
     check_probability(p)
     if rng is None:
         raise TypeError("rng is None; give a numpy.random.Generator, or a seed for one")
-    kept = np.random.default_rng(rng).random(x.shape) >= p
-    saved = DropoutSaved(kept, p)
+    x = floating(x)
+    saved = DropoutSaved(np.random.default_rng(rng).random(x.shape) >= p, p)
     return _let_through(x, saved), saved
 
 
 def dropout_backward(dout: np.ndarray, saved: DropoutSaved) -> np.ndarray:
-    """dx = dout / (1 - p) where kept, else 0: the same mask and the same scale"""
-    return _let_through(dout, saved)
+    """dx = dout kept / (1 - p): the same mask and the same scale"""
+    return _let_through(floating(dout, "dout"), saved)
 
 
 def check_probability(p: float) -> None:
     """ValueError unless p is a number in 0..1."""
-    if isinstance(p, bool) or not 0 <= p <= 1:
+    if not is_real(p) or not 0 <= p <= 1:
         raise ValueError(f"p is {p!r}; the chance to drop a number lies in 0..1")
 
 
 def _let_through(x: np.ndarray, saved: DropoutSaved) -> np.ndarray:
     scale = 1 / (1 - saved.p) if saved.p < 1 else 0.0  # with p = 1 nothing is kept
-    return np.where(saved.kept, x * scale, 0).astype(x.dtype, copy=False)
+    return x * (saved.kept * x.dtype.type(scale))

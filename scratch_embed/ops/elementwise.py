@@ -2,16 +2,20 @@
 
 Each is written so that it also takes complex numbers where the function is analytic: that is
 what lets the complex step measure a derivative without subtracting two nearly equal numbers.
+Integers become floats first, and NaN stays NaN: an operation must not hide that a run diverged.
+Anything but numbers raises TypeError.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
+
 
 def exp_forward(a):
     """out = e^a"""
-    out = np.exp(a)
+    out = np.exp(floating(a))
     return out, (out,)
 
 
@@ -23,6 +27,7 @@ def exp_backward(dout, saved):
 
 def log_forward(a):
     """out = ln a"""
+    a = floating(a)
     return np.log(a), (a,)
 
 
@@ -34,7 +39,7 @@ def log_backward(dout, saved):
 
 def sqrt_forward(a):
     """out = a^(1/2)"""
-    out = np.sqrt(a)
+    out = np.sqrt(floating(a))
     return out, (out,)
 
 
@@ -46,7 +51,7 @@ def sqrt_backward(dout, saved):
 
 def tanh_forward(a):
     """out = tanh a"""
-    out = np.tanh(a)
+    out = np.tanh(floating(a))
     return out, (out,)
 
 
@@ -58,7 +63,7 @@ def tanh_backward(dout, saved):
 
 def sigmoid_forward(a):
     """out = 1 / (1 + e^-a), computed as (1 + tanh(a/2)) / 2, which never overflows"""
-    out = 0.5 * (1 + np.tanh(0.5 * a))
+    out = 0.5 * (1 + np.tanh(0.5 * floating(a)))
     return out, (out,)
 
 
@@ -70,6 +75,7 @@ def sigmoid_backward(dout, saved):
 
 def log_sigmoid_forward(a):
     """out = ln sigmoid(a) = min(a, 0) - ln(1 + e^-|a|), which stays finite for any a"""
+    a = floating(a)
     positive = a.real > 0
     small = np.where(positive, -a, a)  # -|a|, written so that it stays analytic
     return np.where(positive, 0, a) - np.log1p(np.exp(small)), (a,)
@@ -82,12 +88,17 @@ def log_sigmoid_backward(dout, saved):
 
 
 def relu_forward(a):
-    """out = max(a, 0). It has a kink at 0, where we take the slope 0."""
-    positive = a.real > 0
-    return np.where(positive, a, 0).astype(a.dtype, copy=False), (positive,)
+    """out = max(a, 0). It has a kink at 0, where we take the slope 0; NaN is let through.
+
+    >>> relu_forward(np.array([-1.0, 2.0, np.nan]))[0].tolist()
+    [0.0, 2.0, nan]
+    """
+    a = floating(a)
+    blocked = a.real <= 0  # False for NaN, which therefore passes
+    return np.where(blocked, 0, a).astype(a.dtype, copy=False), (blocked,)
 
 
 def relu_backward(dout, saved):
-    """da = dout where a > 0, else 0"""
-    (positive,) = saved
-    return np.where(positive, dout, 0).astype(dout.dtype, copy=False)
+    """da = 0 where a <= 0, else dout"""
+    (blocked,) = saved
+    return np.where(blocked, 0, dout).astype(dout.dtype, copy=False)

@@ -30,6 +30,14 @@ def lookup_forward(
 
     The three options change only what backward answers, never the rows that come out.
 
+    padding_idx : this row is given no gradient; it may be written from the end, as -1.
+    scale_grad_by_freq : divide a row's gradient by the number of times its id stands in the batch.
+    sparse : backward answers with a RowGrad instead of a dense (V, D) array.
+
+    Raises IndexError for an id outside 0..V-1; TypeError for ids that are not integers, a table
+    that is not of floats, a padding_idx that is not a whole number; ValueError for a table that is
+    not 2-D or a padding_idx that it does not have.
+
     >>> weight = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
     >>> out, saved = lookup_forward(weight, np.array([1, 1, 2]))
     >>> out.tolist()
@@ -42,7 +50,10 @@ def lookup_forward(
 
 
 def padding_row(padding_idx: int | None, num_rows: int) -> int | None:
-    """The row that `padding_idx` names; it may be written from the end, as -1."""
+    """The row that `padding_idx` names; it may be written from the end, as -1.
+
+    Raises TypeError for anything but a whole number or None, ValueError for a row out of range.
+    """
     if padding_idx is None:
         return None
     if isinstance(padding_idx, bool) or not isinstance(padding_idx, (int, np.integer)):

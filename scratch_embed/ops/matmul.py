@@ -16,9 +16,13 @@ def matmul_forward(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, MatmulSave
     """out = a @ b                 (..., n, k), (..., k, m) -> (..., n, m)
 
     Leading axes broadcast; a 1-D operand is a row on the left and a column on the right, as in
-    NumPy.
+    NumPy. Raises NumPy's ValueError for shapes that do not fit.
+
+    >>> matmul_forward(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))[0].tolist()
+    [[11.0]]
     """
-    return a @ b, MatmulSaved(np.asarray(a), np.asarray(b))
+    a, b = np.asarray(a), np.asarray(b)
+    return a @ b, MatmulSaved(a, b)
 
 
 def matmul_backward(dout: np.ndarray, saved: MatmulSaved) -> tuple[np.ndarray, np.ndarray]:

@@ -1,47 +1,68 @@
-"""Normalisation over the last axis: every vector brought to the same scale, whatever its own.
+"""Normalisation: every vector brought to the same scale, whatever its own.
 
 LayerNorm (Ba, Kiros & Hinton 2016) takes away the mean and divides by the standard deviation of
 the D numbers; RMSNorm (Zhang & Sennrich 2019) divides by their root mean square. With gamma = 1
 the result has a norm of about sqrt(D), not of 1.
+
+A vector is the last axis. Where it is the last few, their numbers are taken as one long axis.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+
+from scratch_embed.arguments import is_real
+from scratch_embed.ops.floats import floating
 
 
 class NormSaved(NamedTuple):
     x_hat: np.ndarray  # (..., D) the normalised vectors
     inverse: np.ndarray  # (..., 1) what they were multiplied by: 1 / std, or 1 / rms
-    gamma: np.ndarray  # (D,)
+    gamma: np.ndarray | None  # (D,)
+    with_beta: bool
+    shape: tuple[int, ...]  # of x
+    vector: tuple[int, ...]  # sizes of the axes that make up a vector; D is their product
 
 
 def layer_norm_forward(
-    x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, eps: float = 1e-5
+    x: np.ndarray,
+    gamma: np.ndarray | None = None,
+    beta: np.ndarray | None = None,
+    /,
+    eps: float = 1e-5,
+    normalized_shape: int | tuple[int, ...] | None = None,
 ) -> tuple[np.ndarray, NormSaved]:
     """out = gamma x_hat + beta,   x_hat = (x - mean) / sqrt(var + eps)
                                                        (..., D), (D,), (D,) -> (..., D)
 
     Mean and variance are those of the D numbers of each vector, the variance divided by D.
 
+    gamma, beta : None stands for a factor of 1, and for nothing to add.
+    normalized_shape : sizes of the last axes that make up a vector, as (H, W) for (..., H, W).
+        None takes the shape of gamma or of beta, and without them the last axis alone.
+
+    Raises ValueError for shapes that do not fit and for an eps that is negative or not finite.
+
     >>> out, _ = layer_norm_forward(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), np.zeros(4))
     >>> out.round(4).tolist()            # mean 2.5, var 1.25
     [-1.3416, -0.4472, 0.4472, 1.3416]
+    >>> layer_norm_forward([[1.0, 2.0], [3.0, 4.0]], normalized_shape=(2, 2))[0].round(4).tolist()
+    [[-1.3416, -0.4472], [0.4472, 1.3416]]
     """
-    _check(x, gamma, "gamma", eps)
-    _check(x, beta, "beta", eps)
+    x, gamma, beta, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(variance + eps)
     x_hat = centred * inverse
-    return gamma * x_hat + beta, NormSaved(x_hat, inverse, gamma)
+    out = x_hat if gamma is None else gamma * x_hat
+    out = out if beta is None else out + beta
+    return out.reshape(shape), NormSaved(x_hat, inverse, gamma, beta is not None, shape, vector)
 
 
-def layer_norm_backward(
-    dout: np.ndarray, saved: NormSaved
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def layer_norm_backward(dout: np.ndarray, saved: NormSaved) -> tuple[np.ndarray | None, ...]:
     """With g = gamma dout, and means over the D numbers of a vector:
 
         dx = (g - mean(g) - x_hat mean(g x_hat)) / sqrt(var + eps)
@@ -50,36 +71,57 @@ def layer_norm_backward(
     The two terms taken away are the parts of g that the norm cannot answer: moving all numbers of
     a vector together changes nothing, and neither (but for eps) does stretching it.
     """
-    x_hat, inverse, gamma = saved
-    g = gamma * dout
+    x_hat, inverse, gamma = saved.x_hat, saved.inverse, saved.gamma
+    dout = dout.reshape(x_hat.shape)
+    g = dout if gamma is None else gamma * dout
     mean = g.mean(axis=-1, keepdims=True)
     dx = (g - mean - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) * inverse
-    return dx, _over_vectors(dout * x_hat), _over_vectors(dout)
+    return _gradients(dx, dout, saved)
 
 
 def rms_norm_forward(
-    x: np.ndarray, gamma: np.ndarray, eps: float = 1e-5
+    x: np.ndarray,
+    gamma: np.ndarray | None = None,
+    /,
+    eps: float = 1e-5,
+    normalized_shape: int | tuple[int, ...] | None = None,
 ) -> tuple[np.ndarray, NormSaved]:
     """out = gamma x_hat,   x_hat = x / sqrt(mean(x^2) + eps)           (..., D), (D,) -> (..., D)
+
+    gamma, normalized_shape, and what is raised: as in `layer_norm`.
 
     >>> out, _ = rms_norm_forward(np.array([3.0, -4.0]), np.ones(2))
     >>> out.round(4).tolist()            # mean of 9 and 16 is 12.5, its root 3.5355
     [0.8485, -1.1314]
     """
-    _check(x, gamma, "gamma", eps)
+    x, gamma, _, shape, vector = _vectors(x, gamma, None, eps, normalized_shape)
     inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     x_hat = x * inverse
-    return gamma * x_hat, NormSaved(x_hat, inverse, gamma)
+    out = x_hat if gamma is None else gamma * x_hat
+    return out.reshape(shape), NormSaved(x_hat, inverse, gamma, False, shape, vector)
 
 
-def rms_norm_backward(dout: np.ndarray, saved: NormSaved) -> tuple[np.ndarray, np.ndarray]:
+def rms_norm_backward(dout: np.ndarray, saved: NormSaved) -> tuple[np.ndarray, ...]:
     """dx = (g - x_hat mean(g x_hat)) / sqrt(mean(x^2) + eps)   with g = gamma dout
     dgamma = sum of dout x_hat over the vectors
     """
-    x_hat, inverse, gamma = saved
-    g = gamma * dout
+    x_hat, inverse, gamma = saved.x_hat, saved.inverse, saved.gamma
+    dout = dout.reshape(x_hat.shape)
+    g = dout if gamma is None else gamma * dout
     dx = (g - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) * inverse
-    return dx, _over_vectors(dout * x_hat)
+    return _gradients(dx, dout, saved)
+
+
+def _gradients(dx: np.ndarray, dout: np.ndarray, saved: NormSaved) -> tuple:
+    """(dx, dgamma, dbeta) in the shapes that came in, up to the last one that was given."""
+    grads = [dx.reshape(saved.shape)]
+    if saved.gamma is not None:
+        grads.append(_over_vectors(dout * saved.x_hat).reshape(saved.vector))
+    elif saved.with_beta:
+        grads.append(None)
+    if saved.with_beta:
+        grads.append(_over_vectors(dout).reshape(saved.vector))
+    return tuple(grads)
 
 
 def _over_vectors(array: np.ndarray) -> np.ndarray:
@@ -87,11 +129,31 @@ def _over_vectors(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, array.shape[-1]).sum(axis=0)
 
 
-def _check(x: np.ndarray, scale: np.ndarray, name: str, eps: float) -> None:
-    if not x.ndim or not x.shape[-1] or scale.shape != x.shape[-1:]:
-        raise ValueError(
-            f"x {x.shape} and {name} {scale.shape} do not fit: x is (..., D) and {name} is (D,) "
-            "with the same D, at least 1"
-        )
-    if not (np.isfinite(eps) and eps >= 0):
+def _vectors(x, gamma, beta, eps: float, normalized_shape):
+    """(x (..., D), gamma (D,), beta (D,), shape of x, sizes of a vector), of what was given."""
+    if not (is_real(eps) and 0 <= eps < np.inf):
         raise ValueError(f"eps is {eps!r}; it must be finite and not negative, as 1e-5")
+    x, given = floating(x), {}
+    if normalized_shape is not None:
+        given["normalized_shape"] = tuple(np.atleast_1d(normalized_shape).tolist())
+    if gamma is not None:
+        gamma = floating(gamma, "gamma")
+        given["gamma"] = gamma.shape
+    if beta is not None:
+        beta = floating(beta, "beta")
+        given["beta"] = beta.shape
+    (first, vector), *others = (given or {"normalized_shape": x.shape[-1:]}).items()
+    if not vector or 0 in vector or x.shape[-len(vector) :] != vector:
+        raise ValueError(
+            f"x {x.shape} and {first} {vector} do not fit: x is (..., D) and {first} is (D,) with "
+            "the same D, at least 1; or both end in the same few axes"
+        )
+    for name, sizes in others:
+        if sizes != vector:
+            raise ValueError(
+                f"{first} {vector} and {name} {sizes} do not fit: both are the sizes of a vector"
+            )
+    size = math.prod(vector)
+    x, shape = x.reshape(*x.shape[: x.ndim - len(vector)], size), x.shape
+    gamma, beta = (None if a is None else a.reshape(size) for a in (gamma, beta))
+    return x, gamma, beta, shape, vector

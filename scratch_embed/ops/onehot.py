@@ -11,6 +11,7 @@ It costs V times the arithmetic, so it is a proof and not an implementation.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ class OneHotProductSaved(NamedTuple):
 
 def one_hot(ids: np.ndarray, num_rows: int, dtype: type = np.float64) -> np.ndarray:
     """out[n, v] = 1 where v = ids[n], else 0                  (...) -> (..., V)
+
+    Raises IndexError for an id outside 0 .. num_rows - 1, TypeError for ids that are not integers.
 
     >>> one_hot(np.array([1]), 3).tolist()
     [[0.0, 1.0, 0.0]]
@@ -41,7 +44,13 @@ def onehot_product_forward(
     """out = onehot @ weight                                   (..., V), (V, D) -> (..., D)
 
     `onehot` may hold any weights, not only ones and zeros: [0.5, 0.5, 0] mixes two rows.
+
+    Raises ValueError for shapes that do not fit.
+
+    >>> onehot_product_forward(np.array([0.5, 0.5]), np.array([[2.0, 0.0], [4.0, 6.0]]))[0].tolist()
+    [3.0, 3.0]
     """
+    onehot, weight = np.asarray(onehot), np.asarray(weight)
     if weight.ndim != 2 or onehot.shape[-1:] != weight.shape[:1]:
         raise ValueError(
             f"onehot {onehot.shape} and weight {weight.shape} do not fit: "
@@ -57,6 +66,7 @@ def onehot_product_backward(
     (..., D) -> (..., V), (V, D)
     """
     num_rows, dim = saved.weight.shape
+    size = math.prod(dout.shape[:-1])  # NumPy cannot find it out where V or D is 0
     donehot = dout @ saved.weight.T
-    dweight = saved.onehot.reshape(-1, num_rows).T @ dout.reshape(-1, dim)
+    dweight = saved.onehot.reshape(size, num_rows).T @ dout.reshape(size, dim)
     return donehot, dweight

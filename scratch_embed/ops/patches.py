@@ -50,9 +50,14 @@ def fold_forward(
     """images = the patches put back where `unfold` took them    (B, N, C P P) -> (B, C, H, W)
 
     `shape` is that of the images, (B, C, H, W), (C, H, W) or (H, W).
+
+    Raises ValueError for patches that do not make such images, and for what `unfold` refuses.
+
+    >>> fold_forward(np.array([[0, 1, 4, 5], [2, 3, 6, 7]]), (2, 4), 2)[0].tolist()
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     patches = np.asarray(patches)
-    saved = PatchesSaved(tuple(shape), patch_size)
+    saved = PatchesSaved(tuple(np.atleast_1d(shape).tolist()), patch_size)
     *batch, channels, rows, columns = _grid(saved)
     expected = (*batch, rows * columns, channels * patch_size**2)
     if patches.shape != expected:
@@ -102,12 +107,12 @@ def _grid(saved: PatchesSaved) -> tuple[int, ...]:
 
 def _side_error(what: str, size: int, side: int) -> str:
     """The sizes next to this one that work, and the patches that this one allows."""
+    if not size:
+        return f"{what} is 0, and there is nothing to cut; an image has at least one pixel"
     below = size // side * side
     near = f"{below} or {below + side}" if below else f"{side}"
     text = f"{what} {size} is not a multiple of patch_size {side}: {size % side} left over. "
     text += f"Crop or pad the {what} to {near}"
-    fits = [p for p in range(1, size + 1) if size % p == 0] if size else []
-    if not fits:
-        return text
+    fits = [p for p in range(1, size + 1) if size % p == 0]
     nearest = sorted(sorted(fits, key=lambda p: abs(math.log(p / side)))[:3])
     return f"{text}, or use a patch_size that divides it: {', '.join(map(str, nearest))}"

@@ -7,6 +7,7 @@ into the one array, and the two add. With a weight of its own it is a linear lay
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,21 +26,25 @@ def project_forward(
     """logits[n, v] = h[n] . weight[v] + bias[v]        h @ weight.T + bias
                                                         (..., D), (V, D), (V,) -> (..., V)
 
-    The bias is optional. Raises ValueError for shapes that do not fit.
+    The bias is optional. With D = 0 there is nothing to add up, and the logits are the bias or 0.
+
+    Raises ValueError for shapes that do not fit.
 
     >>> weight = np.array([[0.1, 0.9, 0.3], [0.8, -0.2, 0.4]])
     >>> logits, _ = project_forward(np.array([0.6, 0.1, 0.3]), weight)
     >>> logits.round(2).tolist()        # 0.06 + 0.09 + 0.09,   0.48 - 0.02 + 0.12
     [0.24, 0.58]
     """
+    h, weight = np.asarray(h), np.asarray(weight)
     if weight.ndim != 2 or h.shape[-1:] != weight.shape[1:]:
         raise ValueError(
             f"h {h.shape} and weight {weight.shape} do not fit: h is (..., D) and weight is "
             "(V, D) with the same D"
         )
     # As one product: NumPy would make one for each sequence of a batch, a third slower.
-    logits = (h.reshape(-1, h.shape[-1]) @ weight.T).reshape(*h.shape[:-1], len(weight))
+    logits = (_positions(h) @ weight.T).reshape(*h.shape[:-1], len(weight))
     if bias is not None:
+        bias = np.asarray(bias)
         if bias.shape != weight.shape[:1]:
             raise ValueError(
                 f"bias {bias.shape} does not fit weight {weight.shape}: it holds one number for "
@@ -63,8 +68,12 @@ def project_backward(
     >>> [grad.tolist() for grad in project_backward(np.array([10.0, -1.0]), saved)]
     [[25.0, 34.0], [[10.0, 20.0], [-1.0, -2.0]]]
     """
-    num_rows, dim = saved.weight.shape
-    flat = dout.reshape(-1, num_rows)
+    flat = _positions(dout)
     dh = (flat @ saved.weight).reshape(saved.h.shape) if needs[0] else None
-    dweight = flat.T @ saved.h.reshape(-1, dim) if needs[1] else None
+    dweight = flat.T @ _positions(saved.h) if needs[1] else None
     return (dh, dweight, flat.sum(axis=0)) if saved.with_bias else (dh, dweight)
+
+
+def _positions(array: np.ndarray) -> np.ndarray:
+    """(..., D) -> (N, D); D may be 0, where NumPy cannot find out N by itself."""
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])

@@ -40,7 +40,10 @@ def _broadcast_back(dout: np.ndarray, saved: SumSaved) -> np.ndarray:
 
 
 def sum_forward(a, axis=None, keepdims: bool = False):
-    """out = sum of a over `axis` (all of it when axis is None)"""
+    """out = sum of a over `axis` (all of it when axis is None)
+
+    Raises NumPy's AxisError, a ValueError, for an axis that is not there.
+    """
     return a.sum(axis=axis, keepdims=keepdims), SumSaved(a.shape, axis, keepdims)
 
 
@@ -50,9 +53,19 @@ def sum_backward(dout, saved: SumSaved):
 
 
 def mean_forward(a, axis=None, keepdims: bool = False):
-    """out = mean of a over `axis` (all of it when axis is None)"""
+    """out = mean of a over `axis` (all of it when axis is None)
+
+    Raises ValueError for an axis that is not there, and where a mean of no numbers is asked for.
+    Where an empty array leaves no mean to take, as (0, 3) along axis 1, the answer is empty.
+    """
     if a.size == 0:
-        raise ValueError(f"mean of an empty array of shape {a.shape} is not defined")
+        none = a.sum(axis=axis, keepdims=keepdims)
+        if none.size:
+            raise ValueError(
+                f"mean of an empty array of shape {a.shape}: along axis {axis} there are no "
+                "numbers, and 0 / 0 is not defined; leave such a batch out, or take the sum"
+            )
+        return none / 1, SumSaved(a.shape, axis, keepdims)
     return a.mean(axis=axis, keepdims=keepdims), SumSaved(a.shape, axis, keepdims)
 
 

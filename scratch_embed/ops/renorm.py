@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
 from scratch_embed.kernels.ids import check_ids
 
 
@@ -12,20 +13,51 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
 
         weight[v] *= max_norm / ||weight[v]||_p        for v in ids with ||weight[v]||_p > max_norm
 
+    weight (V, D) float32 or float64, ids (...) of any integer type. Rounding may leave a shrunk
+    row longer by the last place; such a row is shrunk once more, by a hair, until its norm is at
+    most max_norm, computed in the dtype of the table and in float64. So a second call changes
+    nothing. (PyTorch divides by the norm + 1e-7 instead, and some of its rows stay too long.)
+
     Rows that are not looked up stay as they are, however long. It is an edit of the table and not
     a function that backward knows of, so it stands apart from the lookup that follows it.
+
+    Raises ValueError for a max_norm or norm_type that is not positive and for a read-only table
+    with a row to shrink; IndexError or TypeError for bad ids.
 
     >>> weight = np.array([[3.0, 4.0], [3.0, 4.0]])
     >>> renorm_(weight, [1], max_norm=1.0)
     >>> weight.round(6).tolist()
     [[3.0, 4.0], [0.6, 0.8]]
     """
-    rows = np.unique(check_ids(ids, len(weight)))
-    norms = np.linalg.norm(weight[rows], ord=norm_type, axis=1)
-    long = norms > max_norm
-    if long.any() and not weight.flags.writeable:
-        raise ValueError(
-            f"the table is read-only, and max_norm would shrink row {rows[long][0]} in place: "
-            "pass a copy of the table, or max_norm=None"
-        )
-    weight[rows[long]] *= (max_norm / norms[long])[:, None].astype(weight.dtype)
+    check_max_norm(max_norm, norm_type)
+    rows, hair = np.unique(check_ids(ids, len(weight))), 0.0
+    while True:
+        norms, too_long = _norms(weight[rows], max_norm, norm_type)
+        rows, norms = rows[too_long], norms[too_long]
+        if not rows.size:
+            return
+        if not weight.flags.writeable:
+            raise ValueError(
+                f"the table is read-only, and max_norm would shrink row {rows[0]} in place: "
+                "pass a copy of the table, or max_norm=None"
+            )
+        factors = max_norm / norms * (1 - hair)
+        weight[rows] *= factors[:, None].astype(weight.dtype)
+        hair = 2 * hair or float(np.finfo(weight.dtype).eps)
+
+
+def check_max_norm(max_norm: float | None, norm_type: float) -> None:
+    """ValueError unless both are positive; a max_norm of None sets no limit."""
+    if max_norm is not None and not (is_real(max_norm) and max_norm > 0):
+        raise ValueError(f"max_norm is {max_norm!r}; it must be positive, or None for no limit")
+    if not (is_real(norm_type) and norm_type > 0):
+        raise ValueError(f"norm_type is {norm_type!r}; the p of a p-norm is positive")
+
+
+def _norms(rows: np.ndarray, max_norm: float, norm_type: float) -> tuple[np.ndarray, np.ndarray]:
+    """(norms in float64, which are too long): a float32 square of 1e20 would be infinite."""
+    wide = rows.astype(np.result_type(rows, np.float64))
+    norms = np.linalg.norm(wide, ord=norm_type, axis=1)
+    with np.errstate(over="ignore"):
+        own = np.linalg.norm(rows, ord=norm_type, axis=1)  # what a reader of the table computes
+    return norms, (norms > max_norm) | (own > max_norm)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
 from scratch_embed.positions import angles, check_layout
 
 
@@ -31,13 +32,15 @@ def rotary_forward(
     the paper and Meta's code for Llama do; "concatenated" pairs i and i + D/2, as Llama in Hugging
     Face's transformers does, with rows of the query and key weights reordered. Norms stay.
 
-    Raises ValueError for an odd D, which leaves one column without a partner.
+    Raises ValueError for an odd D, which leaves one column without a partner, for positions that
+    do not fit, an unknown layout and a base that is not positive.
 
     >>> x = np.array([[1.0, 0.0], [1.0, 0.0]])
     >>> rotary_forward(x)[0].round(4).tolist()           # position 1: cos 1, sin 1
     [[1.0, 0.0], [0.5403, 0.8415]]
     """
     check_layout(layout)
+    x = floating(x)
     if x.ndim < 2 or x.shape[-1] % 2 or not x.shape[-1]:
         raise ValueError(
             f"x has shape {x.shape}; rotary positions need (..., T, D) with an even D, because "
@@ -69,7 +72,7 @@ def _turn(x: np.ndarray, saved: RotarySaved, sin: np.ndarray) -> np.ndarray:
         half = x.shape[-1] // 2
         first, second = slice(0, half), slice(half, None)
     a, b = x[..., first], x[..., second]
-    out = np.empty_like(x)
+    out = np.empty(x.shape, np.result_type(x, sin))  # in the dtype of integers it would be cut
     out[..., first] = a * saved.cos - b * sin
     out[..., second] = a * sin + b * saved.cos
     return out

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.ops.elementwise import log_sigmoid_forward, sigmoid_forward
+from scratch_embed.ops.floats import floating
 
 
 class SgnsSaved(NamedTuple):
@@ -38,11 +39,15 @@ def sgns_forward(
     with s the sigmoid, c = center[n], o = context[n] and u_k = negatives[n, k]. It is the sum over
     the N examples, as word2vec takes it: each example makes a step of its own size.
 
+    Raises ValueError for shapes that do not fit.
+
     >>> c, o, u = np.array([[1.0, 0.0]]), np.array([[2.0, 1.0]]), np.array([[[-1.0, 3.0]]])
     >>> loss, saved = sgns_forward(c, o, u)             # scores 2 and -1
     >>> round(float(loss), 4)                           # 0.1269 + 0.3133
     0.4402
     """
+    center, context = floating(center, "center"), floating(context, "context")
+    negatives = floating(negatives, "negatives")
     _check(center, context, negatives)
     positive = (center * context).sum(axis=-1)
     negative = (negatives @ center[:, :, None])[:, :, 0]
@@ -74,12 +79,21 @@ def cbow_forward(
     present : booleans (N, L), False where a window reaches past the text; such words count neither
         in the sum nor in the mean. None when all are there.
 
+    Raises ValueError for shapes that do not fit and for a window without a word, TypeError for a
+    `present` that is not boolean.
+
     >>> around = np.array([[[0.0, 2.0], [2.0, -2.0]]])           # their mean is [1, 0]
     >>> loss, _ = cbow_forward(around, np.array([[2.0, 1.0]]), np.array([[[-1.0, 3.0]]]))
     >>> round(float(loss), 4)
     0.4402
     """
+    contexts = floating(contexts, "contexts")
     present = np.ones(contexts.shape[:2], bool) if present is None else np.asarray(present)
+    if present.dtype != bool:
+        raise TypeError(
+            f"present is {present.dtype}; it must be boolean, True where a word is there: "
+            "present.astype(bool), or ids != padding_idx"
+        )
     if contexts.ndim != 3 or present.shape != contexts.shape[:2]:
         raise ValueError(
             f"contexts {contexts.shape} and present {present.shape} do not fit: contexts is "

@@ -1,6 +1,7 @@
 """Moving numbers without changing them: reshape, transpose, index, concatenate.
 
-The gradient of a move is the move back.
+The gradient of a move is the move back. What NumPy refuses is refused in its words: ValueError for
+shapes or axes that do not fit, IndexError for an index that is not there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import numpy as np
 
 def reshape_forward(a, shape):
     """out = the same numbers in row-major order, in another shape"""
+    a = np.asarray(a)
     return a.reshape(shape), (a.shape,)
 
 
@@ -21,6 +23,7 @@ def reshape_backward(dout, saved):
 
 def transpose_forward(a, axes=None):
     """out[i_axes[0], i_axes[1], ...] = a[i_0, i_1, ...]; all axes reversed by default"""
+    a = np.asarray(a)
     axes = tuple(range(a.ndim))[::-1] if axes is None else tuple(axes)
     return a.transpose(axes), ([axis % a.ndim for axis in axes],)
 
@@ -33,6 +36,7 @@ def transpose_backward(dout, saved):
 
 def getitem_forward(a, index):
     """out = a[index], with NumPy's indexing; for rows of a table by id use `lookup`"""
+    a = np.asarray(a)
     return a[index], (a.shape, index)
 
 
@@ -46,8 +50,10 @@ def getitem_backward(dout, saved):
 
 def concatenate_forward(*arrays, axis: int = 0):
     """out = the arrays one after another along `axis`"""
+    arrays = [np.asarray(a) for a in arrays]
+    out = np.concatenate(arrays, axis=axis)
     ends = np.cumsum([a.shape[axis] for a in arrays])
-    return np.concatenate(arrays, axis=axis), (ends[:-1], axis)
+    return out, (ends[:-1], axis)
 
 
 def concatenate_backward(dout, saved):

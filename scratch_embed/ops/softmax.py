@@ -1,4 +1,4 @@
-"""Softmax and its logarithm over the last axis.
+"""Softmax and its logarithm: scores become shares of a whole, along one axis.
 
 The largest logit is subtracted first, which changes nothing in exact arithmetic and keeps e^z
 from overflowing. Its real part is taken so that the complex step can pass through.
@@ -6,39 +6,71 @@ from overflowing. Its real part is taken so that the complex step can pass throu
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-
-def _shifted(logits: np.ndarray) -> np.ndarray:
-    return logits - logits.real.max(axis=-1, keepdims=True)
+from scratch_embed.ops.floats import floating
 
 
-def softmax_forward(logits: np.ndarray):
-    """p_j = e^z_j / sum_k e^z_k                       (..., V) -> (..., V)
+class SoftmaxSaved(NamedTuple):
+    p: np.ndarray  # (..., V, ...) the shares, each stretch along axis sums to 1
+    axis: int
+
+
+class LogSoftmaxSaved(NamedTuple):
+    log_p: np.ndarray  # (..., V, ...)
+    axis: int
+
+
+def softmax_forward(logits: np.ndarray, axis: int = -1) -> tuple[np.ndarray, SoftmaxSaved]:
+    """p_j = e^z_j / sum_k e^z_k, with j and k along `axis`         (..., V, ...) -> (..., V, ...)
+
+    Raises ValueError for an axis that is not there, or that holds nothing.
 
     >>> p, _ = softmax_forward(np.array([0.21, 0.47, 0.73]))
     >>> p.round(3).tolist()
     [0.251, 0.326, 0.423]
+    >>> softmax_forward(np.array([[1.0, 5.0], [1.0, 5.0]]), axis=0)[0].tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
     """
-    e = np.exp(_shifted(logits))
-    p = e / e.sum(axis=-1, keepdims=True)
-    return p, (p,)
+    e = np.exp(_shifted(logits, axis))
+    p = e / e.sum(axis=axis, keepdims=True)
+    return p, SoftmaxSaved(p, axis)
 
 
-def softmax_backward(dout: np.ndarray, saved) -> np.ndarray:
+def softmax_backward(dout: np.ndarray, saved: SoftmaxSaved) -> np.ndarray:
     """dz_j = p_j (dout_j - sum_k p_k dout_k)"""
-    (p,) = saved
-    return p * (dout - (p * dout).sum(axis=-1, keepdims=True))
+    p, axis = saved
+    return p * (dout - (p * dout).sum(axis=axis, keepdims=True))
 
 
-def log_softmax_forward(logits: np.ndarray):
-    """ln p_j = z_j - ln sum_k e^z_k                   (..., V) -> (..., V)"""
-    shifted = _shifted(logits)
-    out = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return out, (out,)
+def log_softmax_forward(logits: np.ndarray, axis: int = -1) -> tuple[np.ndarray, LogSoftmaxSaved]:
+    """ln p_j = z_j - ln sum_k e^z_k, along `axis`                  (..., V, ...) -> (..., V, ...)
+
+    Raises what `softmax` raises.
+
+    >>> log_softmax_forward(np.array([0.21, 0.47, 0.73]))[0].round(3).tolist()
+    [-1.381, -1.121, -0.861]
+    """
+    shifted = _shifted(logits, axis)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return log_p, LogSoftmaxSaved(log_p, axis)
 
 
-def log_softmax_backward(dout: np.ndarray, saved) -> np.ndarray:
+def log_softmax_backward(dout: np.ndarray, saved: LogSoftmaxSaved) -> np.ndarray:
     """dz_j = dout_j - p_j sum_k dout_k"""
-    (out,) = saved
-    return dout - np.exp(out) * dout.sum(axis=-1, keepdims=True)
+    log_p, axis = saved
+    return dout - np.exp(log_p) * dout.sum(axis=axis, keepdims=True)
+
+
+def _shifted(logits: np.ndarray, axis: int) -> np.ndarray:
+    logits = floating(logits, "logits")
+    if axis not in range(-logits.ndim, logits.ndim):
+        raise ValueError(f"axis is {axis}; logits of shape {logits.shape} have no such axis")
+    if not logits.shape[axis]:
+        raise ValueError(
+            f"logits have shape {logits.shape}: along axis {axis} there is nothing to share "
+            "a whole among; it takes at least one"
+        )
+    return logits - logits.real.max(axis=axis, keepdims=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.ops.cross_entropy import check_targets
+from scratch_embed.ops.floats import floating
 
 CHUNK = 256  # positions; matrix products gain little beyond
 TILE = 1 << 21  # entries of the product that is added to dweight: 8 MB of float32
@@ -40,7 +41,8 @@ def tied_cross_entropy_forward(
     """loss = mean (or sum) over positions of -ln softmax(h @ weight.T)[target]
                                                         (..., D), (V, D), (...) -> ()
 
-    Equals `cross_entropy(project(h, weight), targets, ...)`, and so do both gradients. They are
+    Equals `cross_entropy(project(h, weight), targets, ...)`, and so do both gradients; class
+    weights, label smoothing and the single losses are left to those two. The gradients are
     found right here, while the probabilities of a chunk are at hand, because finding those again
     would cost a third matrix product more; so a forward alone costs as much as both.
 
@@ -54,15 +56,21 @@ def tied_cross_entropy_forward(
     >>> round(float(loss), 3)                   # logits 0.24 and 0.58: -ln(1 / (1 + e^-0.34))
     0.538
     """
-    h = np.asarray(h)
+    h, weight = floating(h, "h"), floating(weight, "weight")
     if weight.ndim != 2 or h.shape[-1:] != weight.shape[1:]:
         raise ValueError(
             f"h {h.shape} and weight {weight.shape} do not fit: h is (..., D) and weight is "
             "(V, D) with the same D"
         )
-    dtype = np.result_type(h, weight)
+    if reduction == "none":
+        raise ValueError(
+            "reduction is 'none', but the losses of a chunk are added up at once: it must be "
+            "'mean' or 'sum'. For each loss write cross_entropy(project(h, weight), targets, "
+            "reduction='none')"
+        )
+    real = np.finfo(np.result_type(h, weight)).dtype
     shape = (*h.shape[:-1], len(weight))
-    targets, scale = check_targets(targets, shape, dtype, ignore_index, reduction)
+    targets, scale = check_targets(targets, shape, real, ignore_index, reduction)
     chunk = min(CHUNK, -(-len(targets) // 8) or 1) if chunk is None else check_count(chunk, "chunk")
     saved = TiedCrossEntropySaved(h, weight, targets, scale, chunk, [])
     loss, *grads = _in_chunks(saved)
@@ -92,7 +100,7 @@ def tied_cross_entropy_backward(
 def _in_chunks(saved: TiedCrossEntropySaved) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The loss, and both its gradients."""
     weight, (num_rows, dim) = saved.weight, saved.weight.shape
-    h = saved.h.reshape(-1, dim)
+    h = saved.h.reshape(len(saved.targets), dim)
     dtype = np.result_type(h, weight)
     dh, dweight = np.zeros(h.shape, dtype), np.zeros(weight.shape, dtype)
     height = max(TILE // max(dim, 1), 1)

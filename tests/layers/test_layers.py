@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -78,6 +79,24 @@ def measured_first_loss(std: float, dim: int, rows: int = 2000) -> float:
     return F.cross_entropy(head(table(ids)), (ids + rng.integers(1, rows, 200)) % rows).item()
 
 
+@pytest.mark.parametrize(
+    ("dim", "std", "hidden_norm", "loss"),
+    [
+        # ln 50257 = 10.824905, its double's root 4.652936
+        (16, 0.02, None, 10.824926),  # s = 0.0016; the own logit 0.0064 is one of 50,258
+        (16, 1.0, None, 18.882527),  # s = 4, so 10.824905 + 8; the own logit 16 joins in
+        (16, 1.0, 4.0, 18.824905),  # the same without an own logit
+        (16, 1.25, None, 29.097600),  # s = 6.25, times 4.652936; the own logit is 25
+        (16, 1.25, 4.0, 23.264678),  # s = 5, times 4.652936
+        (768, 0.02, None, 10.824994),  # s = 0.011085; the own logit is 0.3072
+        (768, 1.0, None, 768.0),  # the own logit alone
+        (768, 1.0, 768**0.5, 128.945935),  # s = 27.712813, times 4.652936
+    ],
+)
+def test_the_first_loss_by_its_formula(dim, std, hidden_norm, loss):
+    assert first_loss(50_257, dim, std, hidden_norm) == pytest.approx(loss, abs=2e-6)
+
+
 @pytest.mark.parametrize("std", [1.0, 0.5, 64**-0.5, 0.02])
 def test_the_first_loss_is_foreseen(std):
     assert first_loss(2000, 64, std) == pytest.approx(measured_first_loss(std, 64), rel=0.04)
@@ -107,8 +126,108 @@ def test_weights_are_named_by_their_paths_and_counted_once():
 
     model = Tied()
     assert [t.name for t in model.parameters()] == ["input.token.weight", "input.position.weight"]
-    assert [path for path, _ in model.named_parameters()][-1] == "head.weight"
+    paths = [path for path, _ in model.named_parameters()]
+    assert paths == ["input.token.weight", "input.position.weight"]
     assert model.num_parameters() == 6 * 4 + 3 * 4
+
+
+def test_the_weights_of_the_recipes_are_named():
+    def names(model):
+        return [tensor.name for tensor in model.parameters()]
+
+    bert = ["token.weight", "position.weight", "segment.weight", "norm.gamma", "norm.beta"]
+    assert names(layers.BERTInput(6, 4)) == bert
+    assert names(layers.GPTInput(6, 4)) == ["token.weight", "position.weight"]
+    patch = "patches.projection."
+    vit = [patch + "weight", patch + "bias", "cls.weight", "position.weight"]
+    assert names(layers.ViTInput(4, 2, 1, 3)) == vit
+    assert names(layers.ScaledEmbedding(6, 4)) == ["token.weight"]
+
+
+class Model(Layer):
+    """Weights and parts in every kind of container, and some that are none of its own."""
+
+    def __init__(self):
+        self.blocks = [layers.Linear(2, 2, rng=0), (layers.Dropout(0.5), layers.RMSNorm(2))]
+        self.heads = {
+            "small": layers.Linear(2, 3, bias=False, rng=0),
+            7: {"deep": [Embedding(3, 2)]},
+        }
+        self.scales = [layers.layer.weight(np.ones(2), np.float32, "a"), None, "text", 3]
+        self.tied = self.blocks[0].weight
+        self.again = self.blocks[1][1]
+        self.computed = self.tied * 2.0
+        self.blocks[1][0].owner = self  # a circle
+        self.blocks.append(self.blocks)  # another one
+        self.name_weights()
+
+
+def test_weights_and_parts_in_containers_are_found_once():
+    model = Model()
+    paths = [
+        "blocks.0.weight",
+        "blocks.0.bias",
+        "blocks.1.1.gamma",
+        "heads.small.weight",
+        "heads.7.deep.0.weight",
+        "scales.0",
+    ]
+    assert [path for path, _ in model.named_parameters()] == paths
+    assert [tensor.name for tensor in model.parameters()] == paths
+    assert model.num_parameters() == 4 + 2 + 2 + 6 + 6 + 2
+    dropout = model.blocks[1][0]
+    assert model.eval() is model
+    assert not dropout.training and not model.heads["small"].training and not model.training
+    assert model.heads[7]["deep"][0].train().training and not dropout.training
+    model.train()
+    assert dropout.training and model.training
+    assert len(dropout.parameters()) == len(paths)  # through its owner
+
+
+def test_every_weight_of_a_list_takes_a_step():
+    model = Model()
+    before = [tensor.data.copy() for tensor in model.parameters()]
+    for tensor in model.parameters():
+        tensor.grad = np.ones_like(tensor.data)
+    SGD(model.parameters(), lr=0.5).step()
+    for tensor, was in zip(model.parameters(), before, strict=True):
+        np.testing.assert_array_equal(tensor.data, was - np.float32(0.5))  # one step, not two
+
+
+def test_parts_nested_deeper_than_python_recurses():
+    chain = layers.Linear(1, 1, bias=False)
+    for _ in range(5000):
+        outer = Layer()
+        outer.inner = chain
+        chain = outer
+    assert len(chain.parameters()) == 1
+    assert not chain.eval().inner.training
+
+
+def test_an_embedding_is_a_layer():
+    embed = Embedding(5, 3, rng=0)
+    assert isinstance(embed, Layer)
+    assert [(path, t is embed.weight) for path, t in embed.named_parameters()] == [("weight", True)]
+    assert embed.weight.name == "weight" and embed.num_parameters() == 15
+    assert embed.eval() is embed and not embed.training and embed.train().training
+
+
+def test_what_is_of_the_wrong_kind_is_explained():
+    x = np.ones((3, 4))
+    for real in ([1, 0, 1], [1.0, 0.0, 1.0]):  # a mask of floats would be added to the scores
+        with pytest.raises(TypeError, match="real is .*; it must be boolean"):
+            layers.SelfAttention(4)(x, real)
+    for embedding in (np.ones((5, 4)), "table", None):
+        with pytest.raises(TypeError, match="pass an Embedding"):
+            layers.TiedHead(embedding)
+
+
+def test_an_empty_batch_goes_through_a_block():
+    block = layers.TransformerBlock(4, num_heads=2, rotary=True, rng=0)
+    out = block(np.ones((0, 3, 4), np.float32))
+    assert out.shape == (0, 3, 4)
+    out.backward(np.ones(out.shape))
+    assert not block.up.weight.grad.any()
 
 
 MAKERS = {
@@ -147,11 +266,23 @@ def test_linear_hands_on_numbers_of_the_size_that_come_in():
     assert layers.Linear(3, 2, bias=False).bias is None
 
 
+@pytest.mark.parametrize("name", layers.__all__)
+def test_every_layer_says_what_it_takes_what_it_raises_and_shows_an_example(name):
+    said = getattr(layers, name).__doc__
+    assert "->" in said and ">>>" in said and re.search(r"\braise", said, re.IGNORECASE)
+
+
 @pytest.mark.parametrize(
     ("use", "words"),
     [
         (lambda: layers.Linear(0, 3), "in_features is 0"),
-        (lambda: layers.LayerNorm(2.5), "dim is 2.5"),
+        (lambda: layers.LayerNorm(2.5), "normalized_shape is 2.5"),
+        (lambda: layers.LayerNorm((2, 0)), "normalized_shape is 0"),
+        (lambda: layers.RMSNorm(()), "normalized_shape is empty"),
+        (
+            lambda: layers.RMSNorm((2, 3))(np.ones((4, 3))),
+            r"x \(4, 3\) and normalized_shape \(2, 3\)",
+        ),
         (lambda: layers.PatchEmbed(225, 16), "height 225 is not a multiple of patch_size 16"),
         (lambda: layers.PatchEmbed(4, 2, 3, 5)(np.ones((2, 1, 4, 4))), r"= \(3, 4, 4\)"),
         (lambda: layers.PatchEmbed(4, 2, 1, 5)(np.ones((5, 4))), r"images have shape \(5, 4\)"),
@@ -160,6 +291,18 @@ def test_linear_hands_on_numbers_of_the_size_that_come_in():
         (lambda: layers.GPTInput(5, 4)(1), "single id"),
         (lambda: layers.EmbeddingBag(5, 4, mode="median"), "mode is 'median'"),
         (lambda: layers.Dropout(2), "p is 2"),
+        (lambda: layers.Dropout("half"), "p is 'half'"),
+        (lambda: layers.LayerNorm(4, eps=None)(np.ones(4)), "eps is None"),
+        (lambda: layers.ScaledEmbedding(5, 4, scale=None), "scale is None"),
+        (lambda: Embedding(5, 4, init=None), "init is None"),
+        (lambda: Embedding(5, 4, max_norm="1"), "max_norm is '1'"),
+        (lambda: layers.PatchEmbed((4, 4, 4), 2), r"image_size is \(4, 4, 4\); .*\(H, W\)"),
+        (lambda: layers.PatchEmbed(4, 2, 1, 3)(np.ones((2, 4, 4))), r"\(C, H, W\) = \(1, 4, 4\)"),
+        (lambda: layers.SelfAttention(6, 2, rotary=True), "a head holds 3 columns"),
+        (lambda: layers.SelfAttention(4)(np.ones(4)), r"x has shape \(4,\); .*\(..., T, 4\)"),
+        (lambda: layers.SelfAttention(4)(np.ones((2, 3))), r"x has shape \(2, 3\); .*T, 4\)"),
+        (lambda: layers.SelfAttention(4)(np.ones((3, 4)), [True]), r"real \(1,\) does not fit x"),
+        (lambda: layers.SelfAttention(4)(np.ones((3, 4)), [[True] * 3]), r"each token, \(3,\)"),
     ],
 )
 def test_bad_input_is_explained(use, words):

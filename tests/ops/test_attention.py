@@ -46,6 +46,48 @@ def test_causal_and_padding_masks():
     np.testing.assert_allclose(out[0, :2], alone[0])  # as if the padding were not there
 
 
+def test_a_masked_score_does_not_count_however_high_it_is():
+    """The highest allowed score is taken away before e^score, else all the others would be 0."""
+    k = np.array([[0.0], [LN3], [5000.0]])
+    _, saved = attention_forward(np.array([[1.0]]), k, k, mask=np.array([True, True, False]))
+    np.testing.assert_allclose(saved.weights, [[0.25, 0.75, 0]])
+    x = np.array([[1.0], [5000.0]])
+    np.testing.assert_array_equal(attention_forward(x, x, x, causal=True)[1].weights, np.eye(2))
+
+
+def test_a_mask_of_floats_is_added_to_the_scores():
+    q, k = np.array([[1.0]]), np.array([[0.0], [LN3]])  # scores 0 and ln 3
+    v = np.array([[8.0], [4.0]])
+    _, saved = attention_forward(q, k, v, mask=np.array([np.log(9), 0.0]))
+    np.testing.assert_allclose(saved.weights, [[0.75, 0.25]])  # 9 against 3
+    _, saved = attention_forward(q, k, v, mask=np.array([[-np.inf, 5.0]]))
+    assert saved.weights.tolist() == [[0, 1]]
+    out, saved = attention_forward(q, k, v, mask=np.full((1, 2), -np.inf))
+    assert not out.any() and not saved.weights.any()
+
+
+def test_minus_infinity_is_false_and_zero_is_true():
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    look = np.random.default_rng(1).random((2, 3, 3)) < 0.5
+    for causal in (False, True):
+        out, saved = attention_forward(x, x, x, mask=look, causal=causal)
+        added = np.where(look, 0.0, -np.inf)  # float64, and the answer is float32 all the same
+        same, saved_same = attention_forward(x, x, x, mask=added, causal=causal)
+        np.testing.assert_array_equal(same, out)
+        assert same.dtype == np.float32
+        for a, b in zip(attention_backward(out, saved), attention_backward(out, saved_same)):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_slope_by_distance_makes_near_keys_count_more():
+    """As ALiBi adds it (Press, Smith & Lewis 2022): equal scores, so the mask alone decides."""
+    distance = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    _, saved = attention_forward(
+        np.zeros((4, 2)), np.zeros((4, 2)), np.eye(4), mask=-LN3 * distance
+    )
+    np.testing.assert_allclose(saved.weights[0], np.array([27, 9, 3, 1]) / 40)
+
+
 def test_large_scores_and_float32():
     x = np.array([[500.0, 0.0], [0.0, 500.0]], np.float32)
     out, saved = attention_forward(x, x, x, causal=True)
@@ -74,6 +116,15 @@ def turned(dout, saved):
 def test_planted_bugs_are_caught(wrong, causal):
     three = [leaf(3, 4, seed=seed) for seed in range(3)]
     assert caught(attention_forward, wrong, *three, causal=causal)
+
+
+@pytest.mark.parametrize("wrong", [no_scale, no_sum, turned])
+def test_planted_bugs_behind_a_mask_of_floats_are_caught(wrong):
+    three = [leaf(3, 4, seed=seed) for seed in range(3)]
+    mask = np.random.default_rng(3).standard_normal((3, 3))
+    mask[0, 2] = -np.inf
+    assert caught(attention_forward, wrong, *three, mask=mask)
+    assert not caught(attention_forward, attention_backward, *three, mask=mask)
 
 
 def test_order_makes_no_difference_until_positions_turn_it():
@@ -114,5 +165,14 @@ def test_bad_input_is_explained():
         F.attention(x, x, x, mask=np.ones((3, 3), np.int64))
     with pytest.raises(ValueError, match=r"mask \(2, 3\) does not fit.*real\[:, None, :\]"):
         F.attention(np.ones((2, 4, 4)), x, x, mask=np.ones((2, 3), bool))
+    with pytest.raises(ValueError, match=r"mask \(3, 3\) does not fit scores \(1, 3\)"):
+        F.attention(x[0, :1], x[0], x[0], mask=np.ones((3, 3), bool))
+    for bad in (np.nan, np.inf):
+        mask = np.zeros((3, 3))
+        mask[1, 2] = bad
+        with pytest.raises(ValueError, match=rf"mask\[1, 2\] = {bad}; .*finite, or -inf"):
+            F.attention(x, x, x, mask=mask)
+    with pytest.raises(ValueError, match=r"q \(3, 0\), .*same D, at least 1"):
+        F.attention(np.ones((3, 0)), np.ones((3, 0)), np.ones((3, 2)))
     with pytest.raises(ValueError, match="embedding_dim 6 cannot be cut into 4"):
         SelfAttention(6, num_heads=4)

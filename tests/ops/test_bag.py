@@ -7,6 +7,7 @@ import pytest
 
 from scratch_embed import RowGrad, Tensor
 from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
 from scratch_embed.layers import EmbeddingBag
 from scratch_embed.ops.bag import embedding_bag_backward, embedding_bag_forward
 from tests.wrong_backward import caught, leaf
@@ -93,6 +94,62 @@ def test_a_tie_pays_the_first_and_nan_is_not_hidden():
     assert np.isnan(embedding_bag_forward(table, np.array([[1, 0]]), mode="max")[0]).all()
 
 
+@pytest.mark.parametrize(
+    ("mode", "grad"),
+    [
+        ("sum", [[1, 2], [1, 2], [5, 6]]),  # row 1 stands twice in its bag, and is paid once
+        ("mean", [[1 / 3, 2 / 3], [1 / 3, 2 / 3], [5, 6]]),
+    ],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scale_grad_by_freq_divides_by_the_count_in_all_bags(mode, grad, sparse):
+    options = {"mode": mode, "scale_grad_by_freq": True, "sparse": sparse}
+    dout = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    out, saved = embedding_bag_forward(TABLE, IDS, offsets=OFFSETS, **options)
+    np.testing.assert_array_equal(out, F.embedding_bag(TABLE, IDS, offsets=OFFSETS, mode=mode))
+    np.testing.assert_allclose(np.asarray(embedding_bag_backward(dout, saved)), grad)
+    # The same id in two bags counts twice too, and padding for nothing.
+    _, saved = embedding_bag_forward(TABLE, [[2, 1], [1, 1]], padding_idx=2, **options)
+    got = np.asarray(embedding_bag_backward(dout[:2], saved))
+    share = [1, 1] if mode == "sum" else [1, 1 / 2]  # bag 0 holds one id without its padding
+    total = share[0] * dout[0] + 2 * share[1] * dout[1]
+    np.testing.assert_allclose(got, [[0, 0], total / 3, [0, 0]])
+
+
+def test_max_norm_shrinks_the_rows_that_are_looked_up():
+    layer = EmbeddingBag.from_pretrained(TABLE.copy(), freeze=False, mode="sum", max_norm=2.0)
+    out = layer([[0, 2, 2]])
+    assert layer.weight.data[1].tolist() == [2, 20]  # long, and not looked up
+    np.testing.assert_allclose(np.linalg.norm(layer.weight.data[[0, 2]], axis=1), 2)
+    np.testing.assert_allclose(out.data[0], layer.weight.data[0] + 2 * layer.weight.data[2])
+    out.backward(np.ones((1, 2)))
+    assert layer.weight.grad.tolist() == [[1, 1], [0, 0], [2, 2]]
+    by_sum = EmbeddingBag.from_pretrained(TABLE.copy(), max_norm=2.0, norm_type=1.0)
+    by_sum([[0]])
+    np.testing.assert_allclose(by_sum.weight.data[0], TABLE[0] * 2 / 11)
+    with pytest.raises(ValueError, match="max_norm is 0"):
+        EmbeddingBag(3, 2, max_norm=0)
+
+
+def test_gradcheck_knows_both_options_and_sees_them():
+    options = {"max_norm": 0.8, "scale_grad_by_freq": True, "dtype": np.float64, "rng": 3}
+    layer = EmbeddingBag(6, 3, "mean", **options)
+    report = gradcheck(lambda _: F.tanh(layer([[4, 1, 1], [0, 4, 4]])), layer.weight)
+    assert report.passed, report
+    seen = {row.index[0]: row.verdict for row in report.rows}
+    assert "scale_grad_by_freq" in seen[4] and "scale_grad_by_freq" in seen[1]
+
+
+def forgot_to_divide(dout, saved):
+    return embedding_bag_backward(dout, saved._replace(scale_grad_by_freq=False))
+
+
+def test_a_bag_that_forgets_to_divide_by_the_count_is_caught():
+    options = {"offsets": OFFSETS, "scale_grad_by_freq": True}
+    assert caught(embedding_bag_forward, forgot_to_divide, leaf(3, 2), IDS, **options)
+    assert not caught(embedding_bag_forward, embedding_bag_backward, leaf(3, 2), IDS, **options)
+
+
 def lost_repeats(dout, saved):
     grad = np.zeros((saved.num_rows, dout.shape[1]))
     grad[saved.ids] += dout[saved.bags]
@@ -156,5 +213,15 @@ def test_what_does_not_fit_together_is_explained():
         F.embedding_bag(TABLE, IDS, np.ones(4), offsets=OFFSETS, mode="mean")
     with pytest.raises(ValueError, match=r"shape of ids, \(4,\)"):
         F.embedding_bag(TABLE, IDS, np.ones(3), offsets=OFFSETS)
+    for make in (F.embedding_bag, EmbeddingBag.from_pretrained):
+        with pytest.raises(ValueError, match="scale_grad_by_freq has no meaning for mode='max'"):
+            given = (TABLE, IDS) if make is F.embedding_bag else (TABLE,)
+            make(*given, mode="max", scale_grad_by_freq=True)
+    for whole in ([2, 1, 1, 3], np.array([2, 1, 1, 3], np.uint8)):
+        with pytest.raises(ValueError, match=r"per_sample_weights are u?int.*must be floats"):
+            F.embedding_bag(TABLE, IDS, whole, offsets=OFFSETS)
+    for table in (3.0, TABLE[0], TABLE[None]):
+        with pytest.raises(ValueError, match=r"weight has shape \(.*a table has two axes"):
+            F.embedding_bag(table, [[0]])
     with pytest.raises(IndexError, match=r"ids\[3\] = 3 is too large"):
         F.embedding_bag(TABLE, [0, 1, 2, 3], offsets=OFFSETS)

@@ -92,3 +92,98 @@ def test_bad_input_is_explained():
         F.layer_norm(X, np.ones(4), np.ones((1, 4)))
     with pytest.raises(ValueError, match="eps is -1"):
         F.rms_norm(X, np.ones(4), eps=-1)
+
+
+# ---- over several axes, and without gamma and beta ----------------------------------------------
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+def test_several_axes_are_one_long_one(norm):
+    forward, backward = getattr(F, norm).forward, getattr(F, norm).backward
+    rng = np.random.default_rng(0)
+    x, dout = rng.standard_normal((2, 5, 2, 3))
+    learned = list(rng.standard_normal((2 if norm == "layer_norm" else 1, 2, 3)))
+    out, saved = forward(x, *learned)
+    flat, saved_flat = forward(x.reshape(5, 6), *(a.reshape(6) for a in learned))
+    assert out.shape == x.shape
+    np.testing.assert_array_equal(out.reshape(5, 6), flat)
+    grads, flat_grads = backward(dout, saved), backward(dout.reshape(5, 6), saved_flat)
+    assert [g.shape for g in grads] == [(5, 2, 3), *[(2, 3)] * len(learned)]
+    for grad, flat_grad in zip(grads, flat_grads, strict=True):
+        np.testing.assert_array_equal(grad.reshape(flat_grad.shape), flat_grad)
+
+
+def test_a_matrix_by_hand():
+    """The numbers 1 to 4 again, now as one vector of two axes."""
+    out, _ = layer_norm_forward(X.reshape(1, 2, 2), eps=0.0, normalized_shape=(2, 2))
+    step = 1 / np.sqrt(1.25)
+    np.testing.assert_allclose(out, [[[-1.5 * step, -0.5 * step], [0.5 * step, 1.5 * step]]])
+    by_rows, _ = layer_norm_forward(X.reshape(1, 2, 2), eps=0.0)
+    np.testing.assert_allclose(by_rows, [[[-1, 1], [-1, 1]]])  # the last axis alone
+
+
+def test_leaving_out_gamma_and_beta_is_a_factor_of_one_and_nothing_added():
+    rng = np.random.default_rng(0)
+    x, dout = rng.standard_normal((2, 3, 4))
+    ones, zeros = np.ones(4), np.zeros(4)
+    full, saved = layer_norm_forward(x, ones, zeros)
+    dx, dgamma, dbeta = layer_norm_backward(dout, saved)
+    for given, grads in [
+        ((), (dx,)),
+        ((ones,), (dx, dgamma)),
+        ((None, zeros), (dx, None, dbeta)),
+        ((ones, None), (dx, dgamma)),
+    ]:
+        out, saved = layer_norm_forward(x, *given)
+        np.testing.assert_array_equal(out, full)
+        for got, expected in zip(layer_norm_backward(dout, saved), grads, strict=True):
+            assert (got is None) == (expected is None)
+            assert got is None or np.array_equal(got, expected)
+    bare, saved = rms_norm_forward(x)
+    np.testing.assert_array_equal(bare, rms_norm_forward(x, ones)[0])
+    assert len(rms_norm_backward(dout, saved)) == 1
+
+
+def test_layers_without_affine_have_no_weights():
+    x = np.random.default_rng(0).standard_normal((2, 3, 4))
+    assert LayerNorm(4, elementwise_affine=False).parameters() == []
+    assert RMSNorm((3, 4), elementwise_affine=False).parameters() == []
+    layer = LayerNorm((3, 4), bias=False)
+    assert [w.shape for w in layer.parameters()] == [(3, 4)] and layer.beta is None
+    np.testing.assert_array_equal(layer(x).data, F.layer_norm(x, normalized_shape=(3, 4)).data)
+    assert repr(layer) == "LayerNorm((3, 4), eps=1e-05, bias=False)"
+    assert repr(RMSNorm(4, 1e-6, False)) == "RMSNorm(4, eps=1e-06, elementwise_affine=False)"
+
+
+def means_of_the_last_axis(dout, saved):
+    x_hat = saved.x_hat.reshape(saved.shape)
+    inner = (dout * x_hat).mean(axis=-1, keepdims=True)
+    dx = dout - dout.mean(axis=-1, keepdims=True) - x_hat * inner
+    return dx * saved.inverse.reshape(-1, 1, 1)
+
+
+def gamma_of_one_column(dout, saved):
+    dx, dgamma = rms_norm_backward(dout, saved)
+    return dx, np.broadcast_to(dgamma.sum(axis=0), dgamma.shape)
+
+
+def test_planted_bugs_over_several_axes_are_caught():
+    x, gamma = leaf(4, 2, 3), leaf(2, 3, seed=1)
+    assert caught(layer_norm_forward, means_of_the_last_axis, x, normalized_shape=(2, 3))
+    assert not caught(layer_norm_forward, layer_norm_backward, x, normalized_shape=(2, 3))
+    assert caught(rms_norm_forward, gamma_of_one_column, x, gamma)
+    assert not caught(rms_norm_forward, rms_norm_backward, x, gamma)
+
+
+def test_shapes_of_vectors_that_do_not_fit_are_explained():
+    x = np.ones((5, 2, 3))
+    with pytest.raises(ValueError, match=r"x \(5, 2, 3\) and normalized_shape \(3, 2\) do not"):
+        F.layer_norm(x, normalized_shape=(3, 2))
+    with pytest.raises(ValueError, match=r"normalized_shape \(3,\) and gamma \(2, 3\) do not fit"):
+        F.layer_norm(x, np.ones((2, 3)), normalized_shape=3)
+    with pytest.raises(ValueError, match=r"x \(5, 0\) and normalized_shape \(0,\) do not fit"):
+        F.rms_norm(np.ones((5, 0)))
+    with pytest.raises(ValueError, match=r"x \(\) and"):
+        F.rms_norm(3.0)
+    with pytest.raises(ValueError, match=r"x \(4,\) and gamma \(1, 4\) do not fit"):
+        F.rms_norm(np.ones(4), np.ones((1, 4)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -81,6 +84,13 @@ def test_every_basic_operation_has_values_by_hand():
     }  # fmt: skip
     homes = {name: halves(name)[0].__module__.split(".")[-1] for name in F.__all__}
     assert {case[0] for case in BY_HAND} == {name for name in F.__all__ if homes[name] in basic}
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_every_operation_says_what_it_raises_or_its_file_does_for_all_in_it(name):
+    forward = halves(name)[0]
+    said = forward.__doc__ + sys.modules[forward.__module__].__doc__
+    assert re.search(r"\braise|refused", said, re.IGNORECASE), name
 
 
 def test_a_whole_step_by_hand():
@@ -222,6 +232,17 @@ def test_transpose_is_undone_by_its_backward(axes):
     np.testing.assert_array_equal(backward(out, saved), x)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "out"),
+    [((0, 3), 1, (0,)), ((3, 0), 0, (0,)), ((0, 0), 1, (0,)), ((2, 0, 3), 0, (0, 3))],
+)
+def test_where_no_mean_is_asked_for_the_answer_is_empty(shape, axis, out):
+    forward, backward = halves("mean")
+    mean, saved = forward(np.ones(shape), axis)
+    assert mean.shape == out
+    assert backward(mean, saved).shape == shape
+
+
 @np.errstate(over="raise", divide="raise", invalid="raise")
 def test_large_numbers_stay_finite():
     z = np.array([-1000.0, 0.0, 1000.0])
@@ -276,16 +297,28 @@ Z = np.zeros((2, 3))
         ("lookup", (Z, [0], 0.5), TypeError, r"padding_idx is 0\.5"),
         ("onehot_product", (Z, Z), ValueError, r"\(2, 3\)"),
         ("power", (Z, np.ones(3)), TypeError, "exponent"),
+        ("power", (Z, "2"), TypeError, "exponent is of type str"),
+        ("exp", (["a"],), TypeError, "not an array of numbers"),
+        ("fold", (Z, 4, 2), ValueError, r"images have shape \(4,\)"),
+        ("sum", (Z, 2), ValueError, "axis 2 is out of bounds"),
+        ("add", (Z, np.ones(2)), ValueError, r"broadcast.*\(2,3\) \(2,\)"),
+        ("getitem", (Z, 5), IndexError, "index 5 is out of bounds"),
         ("mean", (np.zeros((0, 3)),), ValueError, r"empty array of shape \(0, 3\)"),
+        ("mean", (np.zeros((0, 3)), 0), ValueError, "along axis 0 there are no numbers"),
         ("cross_entropy", (Z, [0]), ValueError, r"targets \(1,\).*\(2, 3\)"),
         ("cross_entropy", (Z, [0, 3]), IndexError, r"targets\[1\] = 3 .*0\.\.2"),
         ("cross_entropy", (Z, [0, -100]), IndexError, r"targets\[1\] = -100"),
         ("cross_entropy", (Z, np.array([True, False])), TypeError, "boolean"),
         ("cross_entropy", (Z, [0.0, 1.0]), TypeError, r"targets\[0\] = 0\.0"),
         ("cross_entropy", (Z, [1, 1], 1), ValueError, "all 2 are ignored"),
-        ("cross_entropy", (Z, [0, 1], None, "max"), ValueError, "'max'.*'mean' or 'sum'"),
+        ("cross_entropy", (Z, [0, 1], None, "max"), ValueError, "'max'.*'mean', 'sum' or 'none'"),
     ],
 )
 def test_bad_input_is_named(name, args, error, words):
     with pytest.raises(error, match=words):
         halves(name)[0](*args)
+
+
+def test_an_axis_to_join_along_must_be_there():
+    with pytest.raises(ValueError, match="axis 3 is out of bounds"):
+        F.concatenate(Z, Z, axis=3)

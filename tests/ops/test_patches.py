@@ -37,6 +37,21 @@ def test_fold_undoes_unfold_and_is_its_adjoint(shape):
     assert np.vdot(patches, r) == pytest.approx(np.vdot(image, unfold_backward(r, saved)))
 
 
+def test_a_grey_picture_needs_no_channel_axis_where_there_is_one_channel():
+    layer = PatchEmbed((4, 6), 2, 1, 5, rng=1)
+    grey = np.random.default_rng(0).random((4, 6))
+    assert layer(grey).shape == (6, 5)
+    np.testing.assert_array_equal(layer(grey).data, layer(grey[None]).data)
+    np.testing.assert_array_equal(layer(grey).data, layer(grey[None, None]).data[0])
+    for layer, picture in [
+        (PatchEmbed((4, 6), 2, 3, 5), grey),  # one channel where three are wanted
+        (PatchEmbed((4, 6), 2, 1, 5), grey.T),
+        (PatchEmbed((4, 6), 2, 1, 5), np.ones((4, 4, 6))),  # four pictures, or four channels?
+    ]:
+        with pytest.raises(ValueError, match=r"images have shape .*takes \(C, H, W\)"):
+            layer(picture)
+
+
 def test_patch_embedding_equals_a_convolution_written_as_a_loop():
     layer = PatchEmbed((4, 6), 2, 3, 5, rng=1, dtype=np.float64)
     images = np.random.default_rng(0).standard_normal((2, 3, 4, 6))
@@ -67,7 +82,10 @@ def test_planted_bugs_are_caught(wrong):
     [
         ((3, 224, 225), 16, "width 225 is not a multiple of patch_size 16: 1 left.*224 or 240"),
         ((224, 230), 16, "230 .*6 left over.*divides it: 10, 23"),
-        ((3, 8, 8), 16, "height 8 .*pad the height to 16"),
+        ((3, 8, 8), 16, "height 8 .*pad the height to 16, or use a patch_size .*it: 2, 4, 8$"),
+        ((0, 4), 2, "height is 0, and there is nothing to cut"),
+        ((3, 4, 0), 2, "width is 0, and there is nothing to cut"),
+        ((1, 1), 2, "height 1 is not .*: 1 left over.*to 2, or use .*divides it: 1$"),
         ((8,), 2, r"images have shape \(8,\).*\(H, W\)"),
         ((1, 1, 1, 4, 4), 2, "moveaxis"),
         ((4, 4), 0, "patch_size is 0"),

@@ -60,3 +60,26 @@ def test_shapes_that_do_not_fit_are_named():
         F.project(np.ones((2, 3)), np.ones((5, 4)))
     with pytest.raises(ValueError, match=r"bias \(4,\) does not fit weight \(5, 3\)"):
         F.project(np.ones((2, 3)), np.ones((5, 3)), np.ones(4))
+
+
+def test_rows_without_columns_score_nothing():
+    """A sum over no products is 0; a gradient of no numbers is empty."""
+    h, E, bias = leaf(2, 3, 0), leaf(5, 0), leaf(5)
+    out = F.project(h, E, bias)
+    np.testing.assert_array_equal(out.data, np.broadcast_to(bias.data, (2, 3, 5)))
+    out.backward(np.ones((2, 3, 5)))
+    assert h.grad.shape == (2, 3, 0) and E.grad.shape == (5, 0) and bias.grad.tolist() == [6] * 5
+    assert not F.project(h, E).data.any()
+    loss = F.tied_cross_entropy(h, E, np.zeros((2, 3), int))
+    loss.backward()
+    assert loss.item() == pytest.approx(np.log(5))  # all logits are equal
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 0), (0, 3), (0, 0)])
+def test_a_onehot_product_without_rows_or_columns(rows, columns):
+    onehot, E = leaf(2, 3, rows), leaf(rows, columns)
+    out = F.onehot_product(onehot, E)
+    assert out.shape == (2, 3, columns) and not out.data.any()
+    out.backward(np.ones((2, 3, columns)))
+    assert not onehot.grad.any() and onehot.grad.shape == (2, 3, rows)
+    assert E.grad.shape == (rows, columns)

@@ -1,0 +1,27 @@
+"""Whole numbers become floats where an answer need not be whole.
+
+Operations that add, multiply or move numbers keep integers, as NumPy does. Those that divide,
+scale, take a root or an exponential send their input through `floating` first: an array made in
+the dtype of an integer input would cut every answer down to a whole number, without a word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def floating(array, name: str = "x") -> np.ndarray:
+    """`array` as an array of floating point: integers and booleans become float64.
+
+    Lists become arrays too. What is floating already, complex included, is handed back as it is.
+    `name` is what the error calls the argument. Raises TypeError for anything but numbers.
+
+    >>> floating([1, 2]).tolist()
+    [1.0, 2.0]
+    """
+    array = np.asarray(array)
+    if array.dtype.kind in "fc":
+        return array
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64)
+    raise TypeError(f"{name} is not an array of numbers: NumPy made it {array.dtype}")

@@ -1,0 +1,163 @@
+"""Cross-entropy's options: reduction, class weights, label smoothing, each with ignored targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor
+from scratch_embed import functional as F
+from scratch_embed.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from tests.wrong_backward import caught, leaf
+
+LN2, LN3 = np.log(2), np.log(3)
+LOGITS = np.array([[0.0, LN3], [0.0, LN3], [7.0, 7.0]])  # p = (1/4, 3/4) twice, (1/2, 1/2)
+
+
+def losses_by_loop(logits, targets, weight, smoothing, ignore_index):
+    """(losses (N,), what the mean divides by), said as plainly as PyTorch's page says it."""
+    num_classes = logits.shape[1]
+    losses, divisor = np.zeros(len(targets)), 0.0
+    for n, target in enumerate(targets):
+        if target == ignore_index:
+            continue
+        log_p = logits[n] - np.log(np.exp(logits[n]).sum())
+        for v in range(num_classes):
+            truth = (1 - smoothing) * (v == target) + smoothing / num_classes
+            losses[n] -= weight[v] * truth * log_p[v]
+        divisor += weight[target]
+    return losses, divisor
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ignore_index", [None, 2, -100])
+def test_every_combination_equals_plain_loops(smoothing, weighted, ignore_index):
+    rng = np.random.default_rng(0)
+    logits, targets = rng.standard_normal((6, 4)), np.array([1, 3, 2, 2, 0, 1])
+    if ignore_index == -100:
+        targets[4] = -100
+    weight = rng.uniform(0, 3, 4) if weighted else None
+    options = {"weight": weight, "label_smoothing": smoothing, "ignore_index": ignore_index}
+    each = np.ones(4) if weight is None else weight
+    losses, divisor = losses_by_loop(logits, targets, each, smoothing, ignore_index)
+
+    def loss(reduction):
+        return cross_entropy_forward(logits, targets, reduction=reduction, **options)[0]
+
+    np.testing.assert_allclose(loss("none"), losses, rtol=1e-13)
+    assert loss("sum") == pytest.approx(losses.sum(), rel=1e-13)
+    assert loss("mean") == pytest.approx(losses.sum() / divisor, rel=1e-13)
+
+
+def test_weights_by_hand():
+    """Losses ln 4/3 times 3, ln 4 times 1; the third is ignored; the mean divides by 3 + 1."""
+    loss, saved = cross_entropy_forward(LOGITS, [1, 0, -1], ignore_index=-1, weight=[1, 3])
+    assert loss == pytest.approx((3 * (2 * LN2 - LN3) + 2 * LN2) / 4)
+    grad = cross_entropy_backward(np.array(8.0), saved)  # 8 / 4 w (p - one-hot)
+    np.testing.assert_allclose(grad, [[1.5, -1.5], [-1.5, 1.5], [0, 0]], atol=1e-15)
+
+
+def test_smoothing_by_hand():
+    """The truth (0.1, 0.9): the loss 0.1 ln 4 + 0.9 ln 4/3, its gradient p - truth."""
+    loss, saved = cross_entropy_forward(LOGITS[:1], [1], label_smoothing=0.2)
+    assert loss == pytest.approx(0.1 * 2 * LN2 + 0.9 * (2 * LN2 - LN3))
+    grad = cross_entropy_backward(np.array(1.0), saved)
+    np.testing.assert_allclose(grad, [[0.15, -0.15]], atol=1e-15)
+
+
+def test_single_losses_and_a_gradient_for_each():
+    loss, saved = cross_entropy_forward(LOGITS, [1, 0, 0], ignore_index=1, reduction="none")
+    np.testing.assert_allclose(loss, [0, 2 * LN2, LN2])
+    grad = cross_entropy_backward(np.array([5.0, 4.0, 2.0]), saved)
+    np.testing.assert_allclose(grad, [[0, 0], [-3, 3], [-1, 1]], atol=1e-15)
+    batch = LOGITS[:2].reshape(1, 2, 2)
+    assert cross_entropy_forward(batch, [[1, 0]], reduction="none")[0].shape == (1, 2)
+    assert cross_entropy_forward(LOGITS[0], 1, reduction="none")[0] == pytest.approx(2 * LN2 - LN3)
+
+
+def test_smoothing_alone_is_a_distribution_so_the_best_logits_are_its_logarithm():
+    truth = np.full(4, 0.1 / 4) + 0.9 * np.eye(4)[2]
+    _, saved = cross_entropy_forward(np.log(truth), np.array(2), label_smoothing=0.1)
+    np.testing.assert_allclose(cross_entropy_backward(np.array(1.0), saved), 0, atol=1e-15)
+
+
+def test_what_is_impossible_or_rubbish_does_not_spread():
+    """A class taken out by -inf and by a weight of 0; an ignored position of NaN."""
+    logits = np.array([[-np.inf, 0.0, LN3], [-np.inf, 0.0, LN3], [np.nan] * 3])
+    for smoothing in (0.0, 0.1):
+        loss, saved = cross_entropy_forward(
+            logits, [2, 0, 1], weight=[0, 1, 1], ignore_index=1, label_smoothing=smoothing
+        )
+        assert np.isfinite(loss)
+        grad = cross_entropy_backward(np.array(1.0), saved)
+        assert np.isfinite(grad).all() and not grad[2].any() and not grad[:, 0].any()
+
+
+def test_float32_stays_float32():
+    z = Tensor(LOGITS.astype(np.float32), requires_grad=True)
+    for reduction in ("mean", "sum", "none"):
+        loss = F.cross_entropy(
+            z, [1, 0, 1], weight=[1.0, 2.0], label_smoothing=0.1, reduction=reduction
+        )
+        loss.backward(np.ones(loss.shape))
+        assert loss.dtype == z.grad.dtype == np.float32
+
+
+def unweighted(dout, saved):
+    return cross_entropy_backward(dout, saved._replace(hit=np.ones_like(saved.hit)))
+
+
+def unsmoothed(dout, saved):
+    return cross_entropy_backward(dout, saved._replace(spread=None))
+
+
+def summed(dout, saved):
+    return cross_entropy_backward(np.full_like(dout, dout.sum()), saved)
+
+
+def counted_by_all(dout, saved):
+    return cross_entropy_backward(dout, saved._replace(scale=np.full(4, 1 / 4)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "options"),
+    [
+        (unweighted, {"weight": [1.0, 2.0, 0.5]}),
+        (unsmoothed, {"label_smoothing": 0.2}),
+        (summed, {"reduction": "none"}),
+        (counted_by_all, {"ignore_index": 0}),
+        (counted_by_all, {"weight": [1.0, 2.0, 0.5]}),
+    ],
+)
+def test_planted_bugs_are_caught(wrong, options):
+    args = leaf(4, 3), np.array([1, 2, 1, 0])
+    assert caught(cross_entropy_forward, wrong, *args, **options)
+    assert not caught(cross_entropy_forward, cross_entropy_backward, *args, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"weight": [1, 2]}, r"weight \(2,\) does not fit logits \(2, 3\).*\(3,\)"),
+        ({"weight": [1, 2, -3]}, r"weight\[2\] = -3\.0; .*not negative"),
+        ({"weight": [1, np.nan, 0]}, r"weight\[1\] = nan"),
+        ({"weight": [1, 0, 1]}, "all 2 have classes that weigh 0"),
+        ({"label_smoothing": 1.5}, r"label_smoothing is 1\.5; .*0\.\.1"),
+        ({"label_smoothing": -0.1}, r"label_smoothing is -0\.1"),
+        ({"label_smoothing": True}, "label_smoothing is True"),
+        ({"reduction": "batchmean"}, "'mean', 'sum' or 'none'"),
+    ],
+)
+def test_bad_options_are_explained(options, words):
+    with pytest.raises(ValueError, match=words):
+        F.cross_entropy(np.zeros((2, 3)), [1, 1], **options)
+
+
+def test_a_single_number_is_no_logits_and_no_classes_are_no_choice():
+    for smoothing in (0.0, 0.1):
+        with pytest.raises(ValueError, match=r"logits have shape \(0, 0\)"):
+            none = np.zeros((0, 0)), np.zeros(0, int)
+            F.cross_entropy(*none, reduction="sum", label_smoothing=smoothing)
+    with pytest.raises(ValueError, match=r"targets \(\) do not fit logits \(\)"):
+        F.cross_entropy(3.0, 0)

@@ -1,0 +1,66 @@
+"""max_norm: rows that were shrunk are short enough, to the last place, and stay as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed.ops.renorm import renorm_
+
+NORM_TYPES = [0.5, 1.0, 2.0, 3.0, np.inf]
+
+
+def long_rows(dtype, max_norm: float, columns: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    lengths = 10 ** rng.uniform(-1, 3, (300, 1))
+    return (rng.standard_normal((300, columns)) * lengths * max_norm).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("norm_type", NORM_TYPES)
+@pytest.mark.parametrize(("max_norm", "columns"), [(1.0, 100), (0.1, 3), (3.7, 768), (1e-30, 5)])
+def test_no_row_is_left_too_long_and_a_second_call_changes_nothing(
+    dtype, norm_type, max_norm, columns
+):
+    table = long_rows(dtype, max_norm, columns)
+    before = table.copy()
+    renorm_(table, np.arange(300), max_norm, norm_type)
+    for wide in (table, table.astype(np.float64)):
+        assert np.linalg.norm(wide, ord=norm_type, axis=1).max() <= max_norm
+    once = table.copy()
+    renorm_(table, [3], max_norm, norm_type)
+    renorm_(table, np.arange(300)[::-1], max_norm, norm_type)
+    np.testing.assert_array_equal(table, once)
+
+    with np.errstate(over="ignore"):
+        was = np.linalg.norm(before.astype(np.float64), ord=norm_type, axis=1)
+    expected = before * np.minimum(1, max_norm / was)[:, None]  # shrunk to it, not far below
+    np.testing.assert_allclose(table, expected, rtol=20 * np.finfo(dtype).eps)
+
+
+def test_rows_whose_square_overflows_are_shrunk_and_not_lost():
+    table = np.array([[3e20, 4e20]], np.float32)
+    renorm_(table, [0], 1.0)
+    np.testing.assert_allclose(table, [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_rows_at_the_bottom_of_the_numbers_end_too():
+    tiny = np.finfo(np.float64).smallest_subnormal
+    table = np.full((1, 10), tiny)  # nine tenths of the smallest number round to itself
+    renorm_(table, [0], 9 * tiny, 1.0)
+    assert np.abs(table).sum() <= 9 * tiny
+
+
+def test_nan_is_left_where_it_is():
+    table = np.array([[np.nan, 3.0], [3.0, 4.0]])
+    renorm_(table, [0, 1, 1], 1.0)
+    assert np.isnan(table[0, 0]) and table[0, 1] == 3 and np.linalg.norm(table[1]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("max_norm", "norm_type", "words"),
+    [(0, 2, "max_norm is 0"), (np.nan, 2, "max_norm is nan"), (1, -1, "norm_type is -1")],
+)
+def test_a_limit_that_is_none_is_explained(max_norm, norm_type, words):
+    with pytest.raises(ValueError, match=words):
+        renorm_(np.ones((2, 2)), [0], max_norm, norm_type)
