@@ -41,8 +41,8 @@ rows_of = np.array([hash_of(name, V) for name in names])
 show("row", rows_of, columns=names)
 
 # %% [markdown]
-# Nothing was stored but the table itself, and a name never seen before has a row at once. The price:
-# six names, eight rows, and nobody promises that no two meet.
+# Nothing was stored but the table itself, and a name never seen before has a row at once. The
+# price: six names, eight rows, and nobody promises that no two meet.
 
 # %%
 q = guess(
@@ -104,7 +104,7 @@ beside(
 )
 
 # %% [markdown]
-# Where does descent end? Where the pulls cancel: in the **mean** of what the names in that row want.
+# Where does descent end? Where the pulls cancel: in the **mean** of what its names want.
 
 # %%
 q = guess(
@@ -135,9 +135,9 @@ q.answer(
 
 # %% [markdown]
 # ## A second hash
-# Give every name two rows, by two different hashes, and add them. Two names that share the first are
-# unlikely to share the second too, so they can be told apart after all. The gradient goes to both
-# rows: a lookup twice, a scatter-add twice.
+# Give every name two rows, by two different hashes, and add them. Two names that share the first
+# are unlikely to share the second too, so they can be told apart after all. The gradient goes to
+# both rows: a lookup twice, a scatter-add twice.
 
 
 # %%
@@ -182,7 +182,7 @@ layer = HashEmbedding(V, D, rng=0)
 print("  rows of three names", layer(["news.org", "maps.com", "never seen"]).shape)
 for buckets in (1_000, 10_000, 100_000):
     found = hashing.collisions([f"site {n}" for n in range(10_000)], buckets)
-    print(f"  10,000 names in {buckets:>7,} rows: {found.colliding:6,} share one")
+    print(f"  10,000 names in {buckets:>7,} rows: {found.sharing:6,} share one")
 
 # %% [markdown]
 # The picture: how much room must a table have? Each curve is the share of names that share a row.
