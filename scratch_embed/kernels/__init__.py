@@ -1,6 +1,7 @@
 """All hot code in one room: gather rows, scatter-add rows, group ids by row, sum the groups.
 
     tables.py            the public kernels: they look at their arguments, then run a loop
+    steps.py             an optimiser's step on the rows of a batch
     ids.py               what an id is, and the error for what is none
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
     jit.py               how a loop is compiled when first needed, and run on several threads
@@ -10,6 +11,7 @@ folder knows of Numba.
 """
 
 from .jit import get_num_threads, run, set_num_threads
+from .steps import step_rows
 from .tables import Groups, gather, group_rows, scatter_add, sum_groups
 
 __all__ = [
@@ -20,5 +22,6 @@ __all__ = [
     "run",
     "scatter_add",
     "set_num_threads",
+    "step_rows",
     "sum_groups",
 ]
