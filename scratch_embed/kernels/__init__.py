@@ -6,8 +6,8 @@
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
     jit.py               how a loop is compiled when first needed, and run on several threads
 
-Code outside that has a loop of its own calls `run(loop, parts, *arguments)`. Nothing outside this
-folder knows of Numba.
+Code outside comes in by the functions of `tables` and `steps`; what has a loop of its own, such as
+BPE, calls `run(loop, parts, *arguments)`. Nothing outside this folder knows of Numba.
 """
 
 from .jit import get_num_threads, run, set_num_threads

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.kernels import jit, skip_gram_loops
+from scratch_embed.kernels import run, skip_gram_loops
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text.word2vec import Negatives, Word2Vec, subsample
 
@@ -72,7 +72,7 @@ def train(
             rate = np.float32(lr * (1 - done + done / SLOWEST))
             places = (text, widths, targets, first)
             how = (sigmoid, REACH, rate, workers)
-            jit.run(skip_gram_loops.skip_gram, workers, vectors, outputs, *places, *how)
+            run(skip_gram_loops.skip_gram, workers, vectors, outputs, *places, *how)
     return Word2Vec(vectors, outputs, np.empty(0))
 
 
