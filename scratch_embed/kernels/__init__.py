@@ -4,15 +4,16 @@
     steps.py             an optimiser's step on the rows of a batch
     ids.py               what an id is, and the error for what is none
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
-    jit.py               how a loop is compiled when first needed, and run on several threads
+    compiling.py         how a loop is compiled when it is first needed
+    threads.py           how it is run, on one thread or on several
 
 Code outside comes in by the functions of `tables` and `steps`; what has a loop of its own, such as
 BPE, calls `run(loop, parts, *arguments)`. Nothing outside this folder knows of Numba.
 """
 
-from .jit import get_num_threads, run, set_num_threads
 from .steps import step_rows
 from .tables import Groups, gather, group_rows, scatter_add, sum_groups
+from .threads import get_num_threads, run, set_num_threads
 
 __all__ = [
     "Groups",

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scratch_embed.kernels.jit import num_parts, run
 from scratch_embed.kernels.tables import Groups
+from scratch_embed.kernels.threads import num_parts, run
 
 
 def step_rows(

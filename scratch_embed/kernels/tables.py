@@ -12,17 +12,7 @@ import numpy as np
 
 from scratch_embed.kernels import table_loops
 from scratch_embed.kernels.ids import check_ids, to_int64
-from scratch_embed.kernels.jit import get_num_threads, num_parts, run, set_num_threads
-
-__all__ = [
-    "Groups",
-    "gather",
-    "get_num_threads",
-    "group_rows",
-    "scatter_add",
-    "set_num_threads",
-    "sum_groups",
-]
+from scratch_embed.kernels.threads import num_parts, run
 
 DTYPES = {np.dtype(char) for char in "fdFD"}  # in native byte order
 

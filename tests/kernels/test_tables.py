@@ -7,16 +7,17 @@ import pytest
 
 from scratch_embed.kernels import (
     Groups,
+    compiling,
     gather,
     get_num_threads,
     group_rows,
-    jit,
     scatter_add,
     set_num_threads,
     sum_groups,
     table_loops,
     tables,
 )
+from scratch_embed.kernels.threads import num_parts
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SHAPES = [(1, 1), (5, 3), (7, 0), (4, 17)]
@@ -187,7 +188,8 @@ def all_results(dtype, ids):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pattern", ["uniform", "Zipf", "all equal"])
 def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monkeypatch):
-    monkeypatch.setattr(jit, "PART", N * D // 5)  # small, so that this is cut into four parts
+    part = N * D // 5  # so small that the loops are cut into four
+    monkeypatch.setattr("scratch_embed.kernels.threads.PART", part)
     monkeypatch.setattr(tables, "LONG", 1000)
     monkeypatch.setattr(tables, "RUN", 100)
     ids = large_ids(pattern)
@@ -196,12 +198,12 @@ def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monk
     serial = all_results(dtype, ids)
     for n in (2, 4):
         threads(n)
-        assert jit.num_parts(N * D) == n
+        assert num_parts(N * D) == n
         for threaded, expected in zip(all_results(dtype, ids), serial):
             assert threaded.tobytes() == expected.tobytes()
-    if not jit.is_interpreted():
+    if not compiling.is_interpreted():
         threaded = {(table_loops.gather, True), (table_loops.scatter_add_parts, True)}
-        assert threaded <= set(jit._compiled)
+        assert threaded <= set(compiling.compiled)
 
     table, values = normal((V, D), dtype), normal((N, D), dtype, seed=1)
     assert np.array_equal(serial[0], table[ids])

@@ -1,49 +1,24 @@
-"""How loops are compiled, kept and threaded: each trap in a process of its own."""
+"""How loops are compiled and kept: each trap in a process of its own."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from scratch_embed.kernels import jit
-
-ROOT = Path(jit.__file__).parents[2]
-
-
-def python(code: str, path: Path = ROOT, **variables: str) -> subprocess.CompletedProcess:
-    """Run code in a fresh interpreter. A hang is a failure."""
-    environment = {**os.environ, "PYTHONPATH": str(path), **variables}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=path,  # "-c" looks for modules there first
-        env=environment,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=120,
-    )
-
-
-def output(code: str, path: Path = ROOT, **variables: str) -> str:
-    done = python(code, path, **variables)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
+from scratch_embed.kernels import compiling
+from tests.kernels.processes import ROOT, output, python
 
 # ----------------------------------------------------------------- compiled or not
 
 ANSWERS = """
 import hashlib, numpy as np
 from scratch_embed.kernels import gather, scatter_add, group_rows, sum_groups, set_num_threads
-from scratch_embed.kernels import jit, tables
-jit.PART, tables.LONG, tables.RUN = 100, 200, 64
+from scratch_embed.kernels import compiling, tables, threads
+threads.PART, tables.LONG, tables.RUN = 100, 200, 64
 set_num_threads(3)
 rng, digest = np.random.default_rng(0), hashlib.sha256()
 for dtype in ("float32", "float64"):
@@ -55,7 +30,7 @@ for dtype in ("float32", "float64"):
     groups = group_rows(ids, 50)
     for array in (rows, table, *groups, sum_groups(values, groups)):
         digest.update(array.tobytes())
-print(digest.hexdigest(), jit.is_interpreted())
+print(digest.hexdigest(), compiling.is_interpreted())
 """
 
 
@@ -91,73 +66,13 @@ print(out.tolist(), "prange" in names)
     assert output(code) == "[0.0, 2.0, 4.0] True"
 
 
-# ----------------------------------------------------------------- threads and forks
-
-TOGETHER = """
-import threading, numpy as np
-from scratch_embed.kernels import jit
-from scratch_embed.kernels import gather, scatter_add, set_num_threads
-set_num_threads(2)
-jit.PART = 1 << 16  # so that the loops below use both
-table = np.random.default_rng(0).standard_normal((1000, 64))
-ids = np.random.default_rng(1).integers(0, 1000, 8192)
-expected, right = table.copy(), []
-np.add.at(expected, ids, table[ids])
-def work():
-    for _ in range(20):
-        mine = table.copy()
-        scatter_add(mine, ids, gather(table, ids))
-        right.append(np.array_equal(mine, expected))
-workers = [threading.Thread(target=work) for _ in range(3)]
-for worker in workers: worker.start()
-for worker in workers: worker.join()
-assert len(right) == 60 and all(right)
-import numba
-print(numba.threading_layer())
-"""
-
-
-@pytest.mark.parametrize("layer", ["default", "workqueue"])
-def test_python_threads_at_once(layer):
-    assert output(TOGETHER, NUMBA_THREADING_LAYER=layer) == layer or layer == "default"
-
-
-FORKED = """
-import os, sys, time, numpy as np
-from scratch_embed.kernels import jit
-from scratch_embed.kernels import gather, get_num_threads, set_num_threads
-set_num_threads(2)
-jit.PART = 1 << 16
-table, ids = np.random.default_rng(0).standard_normal((1000, 64)), np.arange(8192) % 1000
-assert np.array_equal(gather(table, ids), table[ids])
-child = os.fork()
-if child == 0:
-    set_num_threads(2)
-    right = np.array_equal(gather(table, ids), table[ids]) and get_num_threads() == 1
-    os._exit(0 if right else 1)
-deadline = time.monotonic() + 30
-while time.monotonic() < deadline:
-    done, status = os.waitpid(child, os.WNOHANG)
-    if done:
-        sys.exit(status)
-    time.sleep(0.01)
-os.kill(child, 9)
-sys.exit("the child hangs")
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_after_use():
-    output(FORKED)
-
-
 def test_the_users_own_settings_of_numba_stay():
     code = """
 import numba, numpy as np
 numba.config.CACHE_DIR = "chosen/by/the/user"
 numba.set_num_threads(1)
-import scratch_embed.kernels.jit as jit
-jit._cache_place, jit.PART = lambda: None, 1 << 16
+from scratch_embed.kernels import compiling, threads
+compiling._cache_place, threads.PART = lambda: None, 1 << 16
 from scratch_embed.kernels import gather, set_num_threads
 set_num_threads(2)
 gather(np.ones((9, 64)), np.zeros(8192, int))
@@ -179,7 +94,7 @@ print(gather(np.ones((2, 1)), [1])[0, 0])
 def package(tmp_path):
     """A copy of the package that a test may edit. Its gather multiplies by a factor elsewhere."""
     copy = tmp_path / "site" / "scratch_embed"
-    shutil.copytree(jit.__file__.rsplit(os.sep, 2)[0], copy, ignore=lambda *_: ["__pycache__"])
+    shutil.copytree(ROOT / "scratch_embed", copy, ignore=lambda *_: ["__pycache__"])
     source = (copy / "kernels" / "table_loops.py").read_text(encoding="utf-8")
     edited = source.replace("import numpy as np", "import numpy as np\nfrom .factor import FACTOR")
     edited = edited.replace("out[n, d] = table[row, d]", "out[n, d] = FACTOR * table[row, d]")
@@ -223,11 +138,11 @@ def test_where_compiled_loops_are_kept(package, tmp_path):
 
 
 def test_a_slow_compile_says_so_and_a_quick_one_does_not(monkeypatch, capsys):
-    monkeypatch.setattr(jit, "SLOW", 0.05)
+    monkeypatch.setattr(compiling, "SLOW", 0.05)
     slow = SimpleNamespace(__name__="gather", compile=lambda seconds: time.sleep(seconds))
-    jit._announced(slow, Path("place")).compile(0.3)
+    compiling._announced(slow, Path("place")).compile(0.3)
     assert capsys.readouterr().err == "scratch_embed: compiling gather, once: it is kept in place\n"
     quick = SimpleNamespace(__name__="gather", compile=lambda seconds: seconds)
-    assert jit._announced(quick, None).compile(0.3) == 0.3
+    assert compiling._announced(quick, None).compile(0.3) == 0.3
     time.sleep(0.1)
     assert capsys.readouterr().err == ""

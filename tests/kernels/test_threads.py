@@ -1,0 +1,66 @@
+"""How loops run on several threads: each trap in a process of its own."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.kernels.processes import output
+
+TOGETHER = """
+import threading, numpy as np
+from scratch_embed.kernels import threads
+from scratch_embed.kernels import gather, scatter_add, set_num_threads
+set_num_threads(2)
+threads.PART = 1 << 16  # so that the loops below use both
+table = np.random.default_rng(0).standard_normal((1000, 64))
+ids = np.random.default_rng(1).integers(0, 1000, 8192)
+expected, right = table.copy(), []
+np.add.at(expected, ids, table[ids])
+def work():
+    for _ in range(20):
+        mine = table.copy()
+        scatter_add(mine, ids, gather(table, ids))
+        right.append(np.array_equal(mine, expected))
+workers = [threading.Thread(target=work) for _ in range(3)]
+for worker in workers: worker.start()
+for worker in workers: worker.join()
+assert len(right) == 60 and all(right)
+import numba
+print(numba.threading_layer())
+"""
+
+
+@pytest.mark.parametrize("layer", ["default", "workqueue"])
+def test_python_threads_at_once(layer):
+    assert output(TOGETHER, NUMBA_THREADING_LAYER=layer) == layer or layer == "default"
+
+
+FORKED = """
+import os, sys, time, numpy as np
+from scratch_embed.kernels import threads
+from scratch_embed.kernels import gather, get_num_threads, set_num_threads
+set_num_threads(2)
+threads.PART = 1 << 16
+table, ids = np.random.default_rng(0).standard_normal((1000, 64)), np.arange(8192) % 1000
+assert np.array_equal(gather(table, ids), table[ids])
+child = os.fork()
+if child == 0:
+    set_num_threads(2)
+    right = np.array_equal(gather(table, ids), table[ids]) and get_num_threads() == 1
+    os._exit(0 if right else 1)
+deadline = time.monotonic() + 30
+while time.monotonic() < deadline:
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        sys.exit(status)
+    time.sleep(0.01)
+os.kill(child, 9)
+sys.exit("the child hangs")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_after_use():
+    output(FORKED)
