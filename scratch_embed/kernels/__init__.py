@@ -4,6 +4,7 @@
     steps.py             an optimiser's step on the rows of a batch
     ids.py               what an id is, and the error for what is none
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
+    words.py             what a loop may say that plain Python does not know
     compiling.py         how a loop is compiled when it is first needed
     threads.py           how it is run, on one thread or on several
 

@@ -1,8 +1,6 @@
 """How a plain loop is compiled: when it is first needed, by Numba, and kept on disk.
 
-Numba is imported when a loop is first run, not before. Two names change their meaning in a compiled
-loop: `prange` is a range whose turns may run on several threads, and `prefetch` asks the processor
-for a row that is needed soon.
+Numba is imported when a loop is first run, not before.
 """
 
 from __future__ import annotations
@@ -48,7 +46,8 @@ compiled = Compiled()
 def _decorated(loop: Callable, threaded: bool) -> Callable:
     import numba
 
-    loop.__globals__.update(prange=numba.prange, prefetch=_prefetch())
+    words = {"prange": numba.prange, "prefetch": _prefetch()}  # see words.py
+    loop.__globals__.update(words)
     for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
         loop.__globals__[helper.__name__] = numba.njit(helper)
     written = os.path.exists(loop.__code__.co_filename)  # and not typed in a notebook

@@ -12,15 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-prange = range  # compiled: numba.prange, whose turns may run on several threads
-
-# Rows lie anywhere in memory, and waiting for one takes longer than adding it. So a loop asks early
-# for the row that it needs 16 turns later, the distance that FBGEMM uses as well.
-AHEAD = 16
-
-
-def prefetch(array, row):
-    """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
+from scratch_embed.kernels.words import AHEAD, prange, prefetch
 
 
 def are_rows(ids, num_rows):
