@@ -48,9 +48,9 @@ def run(loop: Callable, parts: int, *args):
 
     Where Numba has neither OpenMP nor TBB (a plain Mac), a second Python thread that enters a
     threaded loop aborts the process. So one at a time does; whoever comes meanwhile takes the
-    same loop on its own thread, without waiting, and gets the same bits.
+    same loop on its own thread, without waiting, and gets the same bits. So does a forked child.
     """
-    if parts > 1 and _running.acquire(blocking=False):
+    if parts > 1 and not _forked and _running.acquire(blocking=False):
         try:
             return _run_threaded(loop, parts, args)
         finally:
