@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -66,3 +67,28 @@ sys.exit("the child hangs")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_after_use():
     output(FORKED)
+
+
+# ----------------------------------------------------------------- Ctrl-C
+
+INTERRUPTED = """
+import random, signal, numpy as np
+from scratch_embed.kernels import group_rows
+signal.signal(signal.SIGALRM, signal.default_int_handler)  # what Ctrl-C calls
+ids, wait, raised = np.arange(300) % 7, random.Random(0), set()
+group_rows(ids, 7)
+for _ in range(1000):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, wait.uniform(2e-5, 2e-4))
+        while True:
+            group_rows(ids, 7)
+    except BaseException as error:
+        raised.add(type(error).__name__)
+print(*raised)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+def test_an_interrupt_is_a_keyboard_interrupt_wherever_it_arrives():
+    """One in four arrives while Numba makes arrays of what the loop returns."""
+    assert output(INTERRUPTED) == "KeyboardInterrupt"
