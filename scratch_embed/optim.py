@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from scratch_embed.kernels import jit, step_loops
+from scratch_embed import kernels
+from scratch_embed.kernels import step_loops
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 
@@ -82,14 +83,7 @@ def _kept(state: dict, name: str, data: np.ndarray) -> np.ndarray:
 
 def _step_rows(rule: Callable, grad: RowGrad, data: np.ndarray, *state_and_numbers) -> None:
     """Run one of `step_loops` for the rows of grad: gradient and step in one go."""
-    if not data.flags.writeable:
-        raise ValueError("the parameter's array is read-only and cannot be moved; pass a copy")
-    values, (rows, order, starts) = grad.grouped()
-    parts = jit.num_parts(values.size)
-    shares = np.arange(parts + 1) * len(order) // parts  # as many positions for each part
-    edges = np.searchsorted(starts, shares)
-    rest = [np.asarray(x) if isinstance(x, np.memmap) else x for x in (data, *state_and_numbers)]
-    jit.run(rule, parts, values, rows, order, starts, edges, *rest)
+    kernels.step_rows(rule, *grad.grouped(), data, *state_and_numbers)
 
 
 class SGD(Optimizer):

@@ -17,7 +17,7 @@ from scratch_embed import (
     Tensor,
     kernels,
 )
-from scratch_embed.kernels import jit, tables
+from scratch_embed.kernels import tables
 from scratch_embed.optim import Optimizer
 
 HALVES = {"lr": 0.1, "betas": (0.5, 0.5)}  # with these m' and v' are (g1 + 2 g2) / 3 at step 2
@@ -144,7 +144,7 @@ def plain_step(name: str, w, state: dict, rows, g, t: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_compiled_steps_equal_numpy_to_the_last_bit(name, dtype, threads, monkeypatch):
     """Parts of 50 numbers, so that threads really share the rows; and a row with many hits."""
-    monkeypatch.setattr(jit, "PART", 50)
+    monkeypatch.setattr("scratch_embed.kernels.threads.PART", 50)
     before = kernels.get_num_threads()
     rng = np.random.default_rng(0)
     embed = Embedding(40, 5, sparse=True, dtype=dtype, rng=1)

@@ -1,16 +1,23 @@
 """All hot code in one room: gather rows, scatter-add rows, group ids by row, sum the groups.
 
     tables.py            the public kernels: they look at their arguments, then run a loop
+    sums.py              a sum over any axes that keeps its precision
+    steps.py             an optimiser's step on the rows of a batch
     ids.py               what an id is, and the error for what is none
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
-    jit.py               how a loop is compiled when first needed, and run on several threads
+    words.py             what a loop may say that plain Python does not know
+    compiling.py         how a loop is compiled when it is first needed
+    kept.py              how it is kept on disk
+    threads.py           how it is run, on one thread or on several
 
-Code outside that has a loop of its own calls `run(loop, parts, *arguments)`. Nothing outside this
-folder knows of Numba.
+Code outside comes in by the functions of `tables` and `steps`; what has a loop of its own, such as
+BPE, calls `run(loop, parts, *arguments)`. Nothing outside this folder knows of Numba.
 """
 
-from .jit import get_num_threads, run, set_num_threads
+from .steps import step_rows
+from .sums import sum_over
 from .tables import Groups, gather, group_rows, scatter_add, sum_groups
+from .threads import get_num_threads, run, set_num_threads
 
 __all__ = [
     "Groups",
@@ -20,5 +27,7 @@ __all__ = [
     "run",
     "scatter_add",
     "set_num_threads",
+    "step_rows",
     "sum_groups",
+    "sum_over",
 ]

@@ -1,18 +1,13 @@
 """The loop of `word2vec_fast`, in plain Python: Numba compiles it as it stands.
 
-It trusts its arguments; `word2vec_fast` looks at them first. `prange` and `prefetch` are explained
-in `table_loops.py`.
+It trusts its arguments; `word2vec_fast` looks at them first.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-prange = range
-
-
-def prefetch(array, row):
-    """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
+from scratch_embed.kernels.words import prange, prefetch
 
 
 def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, rate, parts):

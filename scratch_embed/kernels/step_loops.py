@@ -10,12 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-prange = range  # see `table_loops.py`
-AHEAD = 16
-
-
-def prefetch(array, row):
-    """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
+from scratch_embed.kernels.words import AHEAD, prange, prefetch
 
 
 def sum_group(grad, values, order, first, last):

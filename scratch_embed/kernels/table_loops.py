@@ -12,15 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-prange = range  # compiled: numba.prange, whose turns may run on several threads
-
-# Rows lie anywhere in memory, and waiting for one takes longer than adding it. So a loop asks early
-# for the row that it needs 16 turns later, the distance that FBGEMM uses as well.
-AHEAD = 16
-
-
-def prefetch(array, row):
-    """Ask for the start of a row, without waiting for it. Does nothing unless compiled."""
+from scratch_embed.kernels.words import AHEAD, prange, prefetch
 
 
 def are_rows(ids, num_rows):
@@ -109,6 +101,15 @@ def sum_runs(sums, values, order, firsts, lasts, parts):
                 n = order[i]
                 for d in range(sums.shape[1]):
                     sums[run, d] += values[n, d]
+
+
+def sum_blocks(sums, values, size, parts):
+    """sums[b] = the sum of the b-th `size` rows of values, in the precision of sums."""
+    for part in prange(parts):
+        for block in range(part * len(sums) // parts, (part + 1) * len(sums) // parts):
+            for n in range(block * size, min((block + 1) * size, len(values))):
+                for d in range(values.shape[1]):
+                    sums[block, d] += values[n, d]
 
 
 def crowded(ids, longest):

@@ -6,23 +6,15 @@ Each looks at its arguments once, because compiled code does not look, and then 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.kernels import table_loops
 from scratch_embed.kernels.ids import check_ids, to_int64
-from scratch_embed.kernels.jit import get_num_threads, num_parts, run, set_num_threads
-
-__all__ = [
-    "Groups",
-    "gather",
-    "get_num_threads",
-    "group_rows",
-    "scatter_add",
-    "set_num_threads",
-    "sum_groups",
-]
+from scratch_embed.kernels.threads import num_parts, run
 
 DTYPES = {np.dtype(char) for char in "fdFD"}  # in native byte order
 
@@ -57,7 +49,8 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
 
     table: (V, D) of float32, float64, complex64 or complex128. One that is not contiguous is read
     where it lies, without a copy. ids: any shape and integer dtype. out: where to put the rows, a
-    C-contiguous array of shape ids.shape + (D,) and the dtype of the table; made when missing.
+    C-contiguous array of shape ids.shape + (D,) and the dtype of the table; made when missing. Ids
+    that share memory with out are read before it changes.
 
     Raises TypeError or ValueError for a table or `out` of another kind, IndexError for a bad id.
     """
@@ -69,6 +62,7 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(shape, table.dtype)
     else:
         _check_out(out, shape, table)
+        whole = apart(whole, out)
     rows, flat = out, whole
     if whole.ndim != 1:
         rows, flat = out.reshape(whole.size, width), whole.reshape(-1)
@@ -82,8 +76,8 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
     """table[ids[n]] += values[n], in place; repeated ids add up, in the order of n.
 
     table: (V, D), a writable array of float32, float64, complex64 or complex128, contiguous or not.
-    values: ids.shape + (D,), cast as `table += values` would cast it; values that share memory
-    with the table are read before it changes.
+    values: ids.shape + (D,), cast as `table += values` would cast it. Values and ids that share
+    memory with the table are read before it changes.
 
     A row of single precision that is hit more than LONG = 16,384 times is summed in double
     precision and rounded once, so that a row hit millions of times is right to its last place.
@@ -99,9 +93,7 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
         raise ValueError("table is read-only and cannot be added to; pass table.copy().")
     ids = _check_ids(ids, table.shape[0])
     values = _check_values(values, (*ids.shape, table.shape[1]), table.dtype)
-    if np.may_share_memory(values, table):
-        values = values.copy()
-    ids = ids.reshape(-1)
+    ids, values = apart(ids, table).reshape(-1), apart(values, table)
     values = values.reshape(ids.size, table.shape[1])
     if ids.size > LONG and table.dtype in WIDER:
         ids = _add_long_rows(table, ids, values)
@@ -118,8 +110,10 @@ def group_rows(ids, num_rows: int) -> Groups:
 
     The cost is of order N for every 11 bits of num_rows; nothing of order num_rows is allocated.
     ids: any shape (positions count through the flat batch). Raises IndexError for a bad id, and
-    ValueError when an id and a position together need more than 63 bits.
+    ValueError for a num_rows that is no count, or when an id and a position together need more than
+    63 bits.
     """
+    num_rows = check_count(num_rows, "num_rows", least=0)
     ids = _check_ids(ids, num_rows).reshape(-1)
     bits, shift = max(num_rows - 1, 1).bit_length(), max(ids.size - 1, 0).bit_length()
     if bits + shift > 63:
@@ -145,7 +139,7 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
     if not values.ndim:
         raise ValueError("values is a single number, but must hold a row for each id.")
     width = values.shape[-1]
-    if values.size != len(order) * width:
+    if math.prod(values.shape[:-1]) != len(order):
         raise ValueError(
             f"values has shape {values.shape}, but the groups were made from {len(order)} ids: "
             f"it must hold {len(order)} rows."
@@ -167,13 +161,23 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
     return out
 
 
+def apart(array: np.ndarray, changing: np.ndarray) -> np.ndarray:
+    """`array`, copied if it may share memory with the one that a loop is going to change.
+
+    An id that a loop has looked at must still be the same when it is used.
+    """
+    if array.base is None is changing.base and array is not changing:
+        return array  # two arrays with memory of their own
+    return array.copy() if np.may_share_memory(array, changing) else array
+
+
 def _sum_long(values, order, firsts, lasts) -> np.ndarray:
     """In double precision, the sum of values over each order[firsts[i]:lasts[i]]    -> (L, D)
 
     Cut into runs of RUN positions, which threads share out, and whose sums are then added. The
     cuts do not depend on the threads.
     """
-    runs = -(-(lasts - firsts) // RUN)
+    runs = (-(-(lasts - firsts) // RUN)).astype(np.intp)  # np.repeat wants no other
     first_run = np.cumsum(runs) - runs
     sums = np.zeros((runs.sum(), values.shape[1]), WIDER[values.dtype])
     if not sums.size:

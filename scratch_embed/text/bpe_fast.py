@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from scratch_embed.kernels import bpe_loops, jit
+from scratch_embed.kernels import bpe_loops, run
 
 PER_PAIR = ("left", "right", "count", "first", "newest")
 PER_NODE = ("node_place", "node_older")
@@ -49,7 +49,7 @@ def table(words: Iterable[str], unit: str, num_merges: int) -> tuple[bpe_loops.T
         stale=np.zeros(most // bpe_loops.BLOCK + 1, bool),
         sizes=np.array([len(alphabet), 0, 0]),
     )
-    jit.run(bpe_loops.start, 1, found)
+    run(bpe_loops.start, 1, found)
     make = chr if unit == "character" else (lambda code: bytes([code]))
     return found, [make(code) for code in alphabet.tolist()]
 
@@ -82,7 +82,7 @@ def fast_merges(
         while len(found) < num_merges:
             merges = np.empty((min(AT_ONCE, num_merges - len(found)), 2), np.int64)
             made = np.empty(len(merges), np.int64)
-            done = jit.run(bpe_loops.train, 1, state, merges, made, ties == "smallest", min_count)
+            done = run(bpe_loops.train, 1, state, merges, made, ties == "smallest", min_count)
             for (left, right), token in zip(merges[:done].tolist(), made.tolist()):
                 pair = tokens[left], tokens[right]
                 if token == len(tokens):

@@ -7,16 +7,17 @@ import pytest
 
 from scratch_embed.kernels import (
     Groups,
+    compiling,
     gather,
     get_num_threads,
     group_rows,
-    jit,
     scatter_add,
     set_num_threads,
     sum_groups,
     table_loops,
     tables,
 )
+from scratch_embed.kernels.threads import num_parts
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SHAPES = [(1, 1), (5, 3), (7, 0), (4, 17)]
@@ -187,7 +188,8 @@ def all_results(dtype, ids):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pattern", ["uniform", "Zipf", "all equal"])
 def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monkeypatch):
-    monkeypatch.setattr(jit, "PART", N * D // 5)  # small, so that this is cut into four parts
+    part = N * D // 5  # so small that the loops are cut into four
+    monkeypatch.setattr("scratch_embed.kernels.threads.PART", part)
     monkeypatch.setattr(tables, "LONG", 1000)
     monkeypatch.setattr(tables, "RUN", 100)
     ids = large_ids(pattern)
@@ -196,12 +198,12 @@ def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monk
     serial = all_results(dtype, ids)
     for n in (2, 4):
         threads(n)
-        assert jit.num_parts(N * D) == n
+        assert num_parts(N * D) == n
         for threaded, expected in zip(all_results(dtype, ids), serial):
             assert threaded.tobytes() == expected.tobytes()
-    if not jit.is_interpreted():
+    if not compiling.is_interpreted():
         threaded = {(table_loops.gather, True), (table_loops.scatter_add_parts, True)}
-        assert threaded <= set(jit._compiled)
+        assert threaded <= set(compiling.compiled)
 
     table, values = normal((V, D), dtype), normal((N, D), dtype, seed=1)
     assert np.array_equal(serial[0], table[ids])
@@ -340,12 +342,33 @@ def test_bad_ids_never_reach_compiled_code():
             operation([0.5, 0])
 
 
-def test_an_empty_table():
-    assert gather(np.ones((0, 3)), []).shape == (0, 3)
-    scatter_add(np.ones((0, 3)), [], np.ones((0, 3)))
-    assert sum_groups(np.ones((0, 3)), group_rows([], 0)).shape == (0, 3)
-    with pytest.raises(IndexError, match="no rows"):
-        gather(np.ones((0, 3)), [0])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("D", [0, 1, 3])
+@pytest.mark.parametrize(("V", "N"), [(0, 0), (1, 0), (3, 0), (1, 4), (3, 1), (3, 4)])
+def test_no_rows_no_columns_or_no_ids(V, N, D, dtype):
+    table, ids = normal((V, D), dtype), np.arange(N) % max(V, 1)
+    values, zeros = normal((N, D), dtype, seed=1), np.zeros((V, D), dtype)
+    assert np.array_equal(gather(table, ids), gathered_by_hand(table, ids))
+    scatter_add(zeros, ids, values)
+    assert np.array_equal(zeros, added_by_hand(np.zeros((V, D), dtype), ids, values))
+    groups = group_rows(ids, V)
+    assert np.array_equal(sum_groups(values, groups), zeros[np.unique(ids)])
+
+
+def test_no_row_can_be_looked_up_in_a_table_without_rows():
+    for operation in (
+        lambda: gather(np.ones((0, 3)), [0]),
+        lambda: scatter_add(np.ones((0, 3)), [0], np.ones((1, 3))),
+        lambda: group_rows([0], 0),
+    ):
+        with pytest.raises(IndexError, match="no rows"):
+            operation()
+
+
+@pytest.mark.parametrize("num_rows", [-1, 2.5, True, "3", None])
+def test_num_rows_is_a_count(num_rows):
+    with pytest.raises(ValueError, match="num_rows is .* whole number of at least 0"):
+        group_rows([], num_rows)
 
 
 # ----------------------------------------------------------------- out
@@ -375,6 +398,27 @@ def test_out_must_fit():
 
 
 # ----------------------------------------------------------------- values
+
+
+def ids_inside(array, count):
+    """Ids that rise, and lie in the memory of a float array: writing to it writes over them."""
+    ids = array.reshape(-1).view(np.int64)[:count]
+    ids[:] = np.arange(count)
+    return ids
+
+
+def test_ids_that_share_memory_with_out_are_read_first():
+    table, out = normal((500, 2)), np.zeros((500, 2))
+    gather(table, ids_inside(out, 500), out)
+    assert np.array_equal(out, table)
+
+
+def test_ids_that_share_memory_with_the_table_are_read_first():
+    table, values = np.zeros((500, 2)), normal((500, 2))
+    ids = ids_inside(table, 500)
+    expected = table + values
+    scatter_add(table, ids, values)
+    assert np.array_equal(table, expected)
 
 
 def test_values_that_share_memory_with_the_table_are_read_first():
@@ -414,8 +458,9 @@ def test_values_must_have_a_row_for_each_id(shape):
 
 def test_groups_must_fit_the_values():
     groups = group_rows([1, 0, 1], 2)
-    with pytest.raises(ValueError, match="made from 3 ids"):
-        sum_groups(np.ones((2, 3)), groups)
+    for values in (np.ones((2, 3)), np.ones((7, 0))):  # rows without columns are counted, too
+        with pytest.raises(ValueError, match="made from 3 ids"):
+            sum_groups(values, groups)
     with pytest.raises(ValueError, match="single number"):
         sum_groups(1.0, groups)
     with pytest.raises(TypeError, match="values has dtype .*int64"):

@@ -30,7 +30,7 @@ FLOORS = [
     {"simulations"},
     {"lesson"},
 ]
-COMPILER = "scratch_embed/kernels/jit.py"  # the one file that may import numba
+COMPILER = "scratch_embed/kernels/"  # the one folder that may import numba
 COMPILING = "lessons/exercises/ex19_fast_scatter_add.py"  # and the exercise on compiling a loop
 
 MAX_LINES_OF_A_FILE = 350
@@ -120,14 +120,26 @@ def test_every_floor_is_there():
     assert modules - {"__init__", "__pycache__"} == set().union(*FLOORS)
 
 
-def test_numba_is_imported_in_one_file():
+def test_numba_is_imported_in_one_folder():
     using = {
         name
         for name, path in SCRIPTS.items()
         for _, target in imports(path)
-        if target.split(".")[0] == "numba"
+        if target.split(".")[0] in ("numba", "llvmlite")
     }
-    assert using == {COMPILER, COMPILING}
+    assert COMPILING in using
+    assert {name for name in using if not name.startswith(COMPILER)} == {COMPILING}
+
+
+def test_how_loops_are_compiled_and_run_stays_in_the_kernels():
+    inner = {f"scratch_embed.kernels.{name}" for name in ("compiling", "kept", "threads", "words")}
+    reaching = {
+        name
+        for name, path in SCRIPTS.items()
+        for _, target in imports(path)
+        if target in inner or target.rpartition(".")[0] in inner
+    }
+    assert {name for name in reaching if not name.startswith(COMPILER)} == set()
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if "/ch" in name])

@@ -189,7 +189,7 @@ NOTE, MERGE = bpe_loops.note, bpe_loops.merge
 @pytest.fixture
 def uncompiled(monkeypatch):
     """The loops as plain Python, so that a part of them can be replaced."""
-    monkeypatch.setattr(bpe_fast.jit, "run", lambda loop, parts, *args: loop(*args))
+    monkeypatch.setattr(bpe_fast, "run", lambda loop, parts, *args: loop(*args))
     for helper in bpe_loops.HELPERS:
         monkeypatch.setattr(bpe_loops, helper.__name__, helper)
     return monkeypatch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scratch_embed import geometry
-from scratch_embed.kernels import jit, skip_gram_loops
+from scratch_embed.kernels import run, skip_gram_loops
 from scratch_embed.ops.sgns import sgns_backward, sgns_forward
 from scratch_embed.text import toy, word2vec_fast
 from scratch_embed.text.word2vec import Negatives
@@ -51,7 +51,7 @@ def test_every_step_is_one_of_sgns(first, size):
     slow, fast = ([array.copy() for array in given[:2]] for _ in range(2))
     by_definition(*slow, *given[2:])
     table = fine_sigmoid()
-    jit.run(skip_gram_loops.skip_gram, 1, *fast, *given[2:], table, 8.0, RATE, 1)
+    run(skip_gram_loops.skip_gram, 1, *fast, *given[2:], table, 8.0, RATE, 1)
     for ours, expected, before in zip(fast, slow, given):
         np.testing.assert_allclose(ours, expected, atol=1e-5)
         assert abs(expected - before).max() > 0.1  # the steps are a thousand times the tolerance

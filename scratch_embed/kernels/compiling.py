@@ -1,0 +1,128 @@
+"""How a plain loop is compiled: when it is first needed, by Numba, which is imported then."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from scratch_embed.kernels.kept import kept, say_once
+
+SLOW = 0.5  # seconds that may pass without a word
+
+lock = threading.Lock()  # one loop at a time is handed to Numba
+
+
+@cache
+def is_interpreted() -> bool:
+    """Whether loops run as plain Python: without Numba, or with NUMBA_DISABLE_JIT=1."""
+    try:
+        import numba
+    except ImportError as error:
+        say_once(
+            f"Numba cannot be imported ({error}), so loops run as plain Python, with the same "
+            "answers but a hundred times slower: pip install numba"
+        )
+        return True
+    return bool(numba.config.DISABLE_JIT)
+
+
+class Compiled(dict):
+    """compiled[loop, threaded] is the form of a loop that runs on one thread, or on several."""
+
+    def __missing__(self, key: tuple[Callable, bool]) -> Callable:
+        """Hand the loop to Numba. It compiles later, once for every kind of arguments."""
+        with lock, uninterrupted():
+            self[key] = key[0] if is_interpreted() else _decorated(*key)
+        return self[key]
+
+
+compiled = Compiled()
+
+
+def _decorated(loop: Callable, threaded: bool) -> Callable:
+    import numba
+
+    words = {"prange": numba.prange, "prefetch": _prefetch()}  # see words.py
+    loop.__globals__.update(words)
+    for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
+        loop.__globals__[helper.__name__] = numba.njit(helper)
+    fastmath = getattr(loop, "fastmath", False)  # a loop may allow it
+    dispatcher = numba.njit(nogil=True, parallel=threaded, fastmath=fastmath)(loop)
+    dispatcher._cache = kept(loop, threaded) or dispatcher._cache
+    return _announced(dispatcher, dispatcher._cache.cache_path)
+
+
+def _announced(dispatcher, place: Path | None):
+    """Say what is compiling when it takes over SLOW seconds. Reading what is kept does not."""
+    compile_now = dispatcher.compile
+    where = f", once: it is kept in {place}" if place else ""
+    message = f"scratch_embed: compiling {dispatcher.__name__}{where}"
+
+    def compile_aloud(signature):
+        timer = threading.Timer(SLOW, print, (message,), {"file": sys.stderr, "flush": True})
+        timer.daemon = True
+        timer.start()
+        try:
+            with uninterrupted():
+                return compile_now(signature)
+        finally:
+            timer.cancel()
+
+    dispatcher.compile = compile_aloud
+    return dispatcher
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block is through: Numba, interrupted while it compiles, stays broken.
+
+    Only the main thread gets a Ctrl-C, and only it may ask for another answer to it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came = []
+    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
+
+
+@cache
+def _prefetch():
+    """The processor's prefetch instruction, as a function (array, row) for compiled loops.
+
+    It asks for every 16th of the first 64 numbers of the row: four cache lines of float32.
+    """
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    integer, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+    instruction = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
+    read, keep, data = integer(0), integer(3), integer(1)  # see llvm.prefetch
+
+    @intrinsic
+    def prefetch(typing_context, array, row):
+        def emit(context, builder, signature, arguments):
+            kind, (array, row) = signature.args[0], arguments
+            array = context.make_array(kind)(context, builder, array)
+            llvm = builder.module.declare_intrinsic("llvm.prefetch", [pointer], instruction)
+            for d in range(0, 64, 16):
+                place = [row, context.get_constant(types.intp, d)]
+                address = cgutils.get_item_pointer(context, builder, kind, array, place)
+                builder.call(llvm, [builder.bitcast(address, pointer), read, keep, data])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), emit
+
+    return prefetch

@@ -1,0 +1,118 @@
+"""How a compiled loop is run: on one thread or on several, with the same bits."""
+
+from __future__ import annotations
+
+import operator
+import os
+import threading
+from collections.abc import Callable
+from functools import cache
+
+from scratch_embed.kernels import compiling
+from scratch_embed.kernels.compiling import compiled, is_interpreted
+
+# Waking a thread takes 10 to 100 microseconds: a part of fewer elements than this is not worth it.
+PART = 1 << 19
+
+_num_threads: int | None = None  # as set by set_num_threads
+_forked = False
+_running = threading.Lock()  # held by the one Python thread that may use several threads
+
+
+def set_num_threads(n: int) -> None:
+    """Let large loops use up to n threads. The answers have the same bits for every n."""
+    global _num_threads
+    if isinstance(n, bool) or operator.index(n) < 1:
+        raise ValueError(f"n = {n} threads cannot run a loop: it must be a whole number from 1 up.")
+    _num_threads = operator.index(n)
+
+
+def get_num_threads() -> int:
+    """How many threads a large loop may use: every core of this process unless it was set."""
+    if _forked:
+        return 1
+    if _num_threads is not None:
+        return _num_threads
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def num_parts(work: int) -> int:
+    """Into how many parts to cut a loop over `work` elements: one a thread, none too small."""
+    return 1 if work < 2 * PART else min(get_num_threads(), work // PART)
+
+
+def run(loop: Callable, parts: int, *args):
+    """Call the compiled form of a loop; with more than one part, `prange` runs on threads.
+
+    Where Numba has neither OpenMP nor TBB (a plain Mac), a second Python thread that enters a
+    threaded loop aborts the process. So one at a time does; whoever comes meanwhile takes the
+    same loop on its own thread, without waiting, and gets the same bits. So does a forked child.
+    """
+    try:
+        if parts > 1 and _has_threads() and _running.acquire(blocking=False):
+            try:
+                return _run_threaded(loop, parts, args)
+            finally:
+                _running.release()
+        return compiled[loop, False](*args)
+    except SystemError as error:
+        raise _first_cause(error) from None
+
+
+def _has_threads() -> bool:
+    """A forked child has no threads but its own, and OpenMP, once used, hangs in it."""
+    return not (_forked or is_interpreted())
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What a signal raised, such as Ctrl-C, while Numba was making arrays of what a loop returns.
+
+    Python finds a result together with an exception, and says so in a SystemError around it.
+    """
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _run_threaded(loop: Callable, parts: int, args: tuple):
+    """Wake as many threads as there are parts, and leave Numba's own setting as it was."""
+    import numba
+
+    _load_threads()
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(parts, numba.config.NUMBA_NUM_THREADS))
+    try:
+        return compiled[loop, True](*args)
+    finally:
+        numba.set_num_threads(before)
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked, compiling.lock = True, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@cache
+def _load_threads() -> None:
+    """Load Numba's threads, with the advice to sleep while they have nothing to do.
+
+    By default OpenMP's threads stay awake for some milliseconds after a loop, and a loop that waits
+    for its last part does so awake. Both take a core from whoever needs it: NumPy's product between
+    two of our loops, or another program. On a busy machine we measured a gather at 8 ms instead of
+    2 ms. Being woken costs a loop 10 to 100 microseconds. OpenMP reads this when it is loaded.
+    """
+    import numba
+
+    chosen = os.environ.get("OMP_WAIT_POLICY")
+    os.environ["OMP_WAIT_POLICY"] = chosen or "PASSIVE"
+    try:
+        numba.get_num_threads()  # loads them
+    finally:
+        if not chosen:
+            del os.environ["OMP_WAIT_POLICY"]

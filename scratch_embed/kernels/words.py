@@ -1,0 +1,20 @@
+"""The words of a loop that mean more when it is compiled.
+
+A loop's file imports them from here, so that it can be run as plain Python. Before a loop is
+compiled, `compiling.py` puts what stands on the right into its file:
+
+    prange      range          numba.prange, whose turns may run on several threads
+    prefetch    nothing        the processor's instruction that asks for memory early
+"""
+
+from __future__ import annotations
+
+prange = range
+
+# Rows lie anywhere in memory, and waiting for one takes longer than adding it. So a loop asks early
+# for the row that it needs 16 turns later, the distance that FBGEMM uses as well.
+AHEAD = 16
+
+
+def prefetch(array, row):
+    """Ask for the start of a row, without waiting for it."""

@@ -1,0 +1,133 @@
+"""How loops are compiled: each trap in a process of its own."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from scratch_embed.kernels import compiling
+from tests.kernels.processes import output, python
+
+# ----------------------------------------------------------------- compiled or not
+
+ANSWERS = """
+import hashlib, numpy as np
+from scratch_embed.kernels import gather, scatter_add, group_rows, sum_groups, sum_over
+from scratch_embed.kernels import compiling, set_num_threads, sums, tables, threads
+threads.PART, tables.LONG, tables.RUN, sums.SMALL, sums.BLOCK = 100, 200, 64, 1, 16
+set_num_threads(3)
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+for dtype in ("float32", "float64"):
+    table = rng.standard_normal((50, 2)).astype(dtype)
+    ids = np.concatenate((rng.integers(0, 50, 400), np.full(300, 3)))
+    values = rng.standard_normal((len(ids), 2)).astype(dtype)
+    rows = gather(table, ids)
+    scatter_add(table, ids, values)
+    groups = group_rows(ids, 50)
+    added = sum_over(values, axis=0), sum_over(table[:, ::-1], axis=0)
+    for array in (rows, table, *groups, sum_groups(values, groups), *added):
+        digest.update(array.tobytes())
+print(digest.hexdigest(), compiling.is_interpreted())
+"""
+
+
+def test_the_same_answers_without_compiling():
+    compiled, interpreted = output(ANSWERS), output(ANSWERS, NUMBA_DISABLE_JIT="1")
+    assert compiled.split()[0] == interpreted.split()[0]
+    assert interpreted.endswith("True")
+
+
+def test_numba_is_imported_by_the_first_call():
+    code = """
+import sys, numpy
+import scratch_embed.kernels as k
+assert "numba" not in sys.modules
+k.gather(numpy.ones((2, 2)), [1])
+assert "numba" in sys.modules
+"""
+    output(code)
+
+
+def test_a_loop_that_stands_in_no_file_runs_too():
+    """One that was typed at a prompt or in a notebook. It is compiled, and not kept."""
+    code = """
+import numpy as np
+from scratch_embed import kernels
+source = "def double(out):\\n    for n in range(len(out)):\\n        out[n] *= 2"
+names = {}
+exec(compile(source, "<cell 1>", "exec"), names)
+out = np.arange(3.0)
+kernels.run(names["double"], 1, out)
+print(out.tolist(), "prange" in names)
+"""
+    assert output(code) == "[0.0, 2.0, 4.0] True"
+
+
+# ----------------------------------------------------------------- a word while it compiles
+
+
+def test_a_slow_compile_says_so_and_a_quick_one_does_not(monkeypatch, capsys):
+    monkeypatch.setattr(compiling, "SLOW", 0.05)
+    slow = SimpleNamespace(__name__="gather", compile=lambda seconds: time.sleep(seconds))
+    compiling._announced(slow, Path("place")).compile(0.3)
+    assert capsys.readouterr().err == "scratch_embed: compiling gather, once: it is kept in place\n"
+    quick = SimpleNamespace(__name__="gather", compile=lambda seconds: seconds)
+    assert compiling._announced(quick, None).compile(0.3) == 0.3
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+# ----------------------------------------------------------------- without Numba
+
+WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None  # as if it were not installed\n"
+
+
+def test_the_same_answers_without_numba():
+    done = python(WITHOUT_NUMBA + ANSWERS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == output(ANSWERS).split()[0]
+    assert done.stderr.count("scratch_embed: Numba cannot be imported") == 1
+    assert done.stderr.count("\n") == 1
+
+
+# ----------------------------------------------------------------- Ctrl-C while it compiles
+
+
+def test_an_interrupt_waits_until_numba_is_through():
+    """An interrupted Numba may fail from then on. Here it is interrupted when it has half done."""
+    steps = []
+
+    def compile_slowly(signature):
+        steps.append("begun")
+        signal.raise_signal(signal.SIGINT)
+        steps.append("done")
+        return signature
+
+    slow = SimpleNamespace(__name__="gather", compile=compile_slowly)
+    with pytest.raises(KeyboardInterrupt):
+        compiling._announced(slow, None).compile(0)
+    assert steps == ["begun", "done"]
+    with pytest.raises(KeyboardInterrupt):  # and then it comes at once again
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_is_left_alone_on_other_threads_and_where_it_is_ignored():
+    def compiled(signature):
+        return signal.getsignal(signal.SIGINT)
+
+    before, handlers = signal.getsignal(signal.SIGINT), []
+    quick = compiling._announced(SimpleNamespace(__name__="gather", compile=compiled), None)
+    other = threading.Thread(target=lambda: handlers.append(quick.compile(0)))
+    other.start()
+    other.join()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        handlers.append(quick.compile(0))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert handlers == [before, signal.SIG_IGN]
