@@ -66,7 +66,7 @@ q.answer(
 # than "dog" in place 2.
 
 # %%
-P = np.random.default_rng(2).normal(0, 0.3, (8, 4)).round(2)
+P = np.random.default_rng(5).normal(0, 0.3, (8, 4)).round(2)
 P[3] = [-0.18, 0.10, -0.15, 0.42]
 show("P", P, rows=[f"place {t}" for t in range(8)])
 first, second = mix(E[dog_bites_man] + P[:3]), mix(E[man_bites_dog] + P[:3])
