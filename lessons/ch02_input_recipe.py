@@ -346,4 +346,4 @@ save_figure(figure, "ch02_taken_apart.png")
 # - Adding is concatenate-and-project with other tables, and wide rows can be told apart again.
 #
 # Write GPT's and BERT's: `python -m lessons exercise gpt2_embedding`. Then lesson 5: what if the
-# rows of one table are sixteen times as long as those of the other?
+# rows of one table are far longer than those of the other?
