@@ -6,6 +6,7 @@
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
     words.py             what a loop may say that plain Python does not know
     compiling.py         how a loop is compiled when it is first needed
+    kept.py              how it is kept on disk
     threads.py           how it is run, on one thread or on several
 
 Code outside comes in by the functions of `tables` and `steps`; what has a loop of its own, such as

@@ -1,20 +1,14 @@
-"""How a plain loop is compiled: when it is first needed, by Numba, and kept on disk.
-
-Numba is imported when a loop is first run, not before.
-"""
+"""How a plain loop is compiled: when it is first needed, by Numba, which is imported then."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from scratch_embed.files import cache_dir
+from scratch_embed.kernels.kept import kept
 
 SLOW = 0.5  # seconds that may pass without a word
 
@@ -33,10 +27,8 @@ class Compiled(dict):
 
     def __missing__(self, key: tuple[Callable, bool]) -> Callable:
         """Hand the loop to Numba. It compiles later, once for every kind of arguments."""
-        if is_interpreted():
-            return key[0]
         with lock:
-            self[key] = _decorated(*key)
+            self[key] = key[0] if is_interpreted() else _decorated(*key)
         return self[key]
 
 
@@ -50,17 +42,29 @@ def _decorated(loop: Callable, threaded: bool) -> Callable:
     loop.__globals__.update(words)
     for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
         loop.__globals__[helper.__name__] = numba.njit(helper)
-    written = os.path.exists(loop.__code__.co_filename)  # and not typed in a notebook
-    place = _cache_place() if written else None
-    users = numba.config.CACHE_DIR
-    if place:  # Numba asks for the place while it decorates, and only then
-        numba.config.CACHE_DIR = str(place / ("threads" if threaded else "serial"))
-    try:
-        options = {"parallel": threaded, "cache": bool(place)}
-        options["fastmath"] = getattr(loop, "fastmath", False)  # a loop may allow it
-        return _announced(numba.njit(nogil=True, **options)(loop), place)
-    finally:
-        numba.config.CACHE_DIR = users
+    fastmath = getattr(loop, "fastmath", False)  # a loop may allow it
+    dispatcher = numba.njit(nogil=True, parallel=threaded, fastmath=fastmath)(loop)
+    dispatcher._cache = kept(loop, threaded) or dispatcher._cache
+    return _announced(dispatcher, dispatcher._cache.cache_path)
+
+
+def _announced(dispatcher, place: Path | None):
+    """Say what is compiling when it takes over SLOW seconds. Reading what is kept does not."""
+    compile_now = dispatcher.compile
+    where = f", once: it is kept in {place}" if place else ""
+    message = f"scratch_embed: compiling {dispatcher.__name__}{where}"
+
+    def compile_aloud(signature):
+        timer = threading.Timer(SLOW, print, (message,), {"file": sys.stderr, "flush": True})
+        timer.daemon = True
+        timer.start()
+        try:
+            return compile_now(signature)
+        finally:
+            timer.cancel()
+
+    dispatcher.compile = compile_aloud
+    return dispatcher
 
 
 @cache
@@ -92,66 +96,3 @@ def _prefetch():
         return types.void(array, types.intp), emit
 
     return prefetch
-
-
-def _announced(dispatcher, place: Path | None):
-    """Say what is compiling when it takes over SLOW seconds. Reading the cache does not."""
-    compile_now = dispatcher.compile
-    kept = f", once: it is kept in {place}" if place else ""
-    message = f"scratch_embed: compiling {dispatcher.__name__.strip('_')}{kept}"
-
-    def compile_aloud(signature):
-        timer = threading.Timer(SLOW, print, (message,), {"file": sys.stderr, "flush": True})
-        timer.daemon = True
-        timer.start()
-        try:
-            return compile_now(signature)
-        finally:
-            timer.cancel()
-
-    dispatcher.compile = compile_aloud
-    return dispatcher
-
-
-@cache
-def _cache_place() -> Path | None:
-    """Where compiled loops are kept: the first place that can be written to.
-
-    Its name holds a hash of the sources in this folder. Numba looks at the file of a compiled
-    function, but not at those of the functions it calls: after an edit there, it would answer from
-    a stale one.
-    """
-    package = Path(__file__).parent
-    sources = sorted(package.rglob("*.py"))
-    stamp = hashlib.sha256()
-    for source in sources:
-        stamp.update(f"{source.relative_to(package).as_posix()}\0".encode() + source.read_bytes())
-    for place in _cache_places(package) if sources else ():
-        place = place / f"numba-{stamp.hexdigest()[:16]}"
-        if _writable(place):
-            return place
-    print(
-        "scratch_embed: found no place to keep compiled loops in, so every run compiles them anew; "
-        "set NUMBA_CACHE_DIR to a directory that can be written to.",
-        file=sys.stderr,
-    )
-    return None
-
-
-def _cache_places(package: Path) -> Iterator[Path]:
-    """The one the user chose, else beside the sources, else the user's cache. Nothing shared."""
-    import numba
-
-    if numba.config.CACHE_DIR:
-        yield Path(numba.config.CACHE_DIR) / "scratch_embed"
-    yield package / "__pycache__"
-    yield cache_dir()
-
-
-def _writable(directory: Path) -> bool:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
-    except OSError:
-        return False
-    return True

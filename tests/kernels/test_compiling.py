@@ -1,16 +1,13 @@
-"""How loops are compiled and kept: each trap in a process of its own."""
+"""How loops are compiled: each trap in a process of its own."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from scratch_embed.kernels import compiling
-from tests.kernels.processes import ROOT, output, python
+from tests.kernels.processes import output, python
 
 # ----------------------------------------------------------------- compiled or not
 
@@ -64,74 +61,6 @@ kernels.run(names["double"], 1, out)
 print(out.tolist(), "prange" in names)
 """
     assert output(code) == "[0.0, 2.0, 4.0] True"
-
-
-def test_the_users_own_settings_of_numba_stay():
-    code = """
-import numba, numpy as np
-numba.config.CACHE_DIR = "chosen/by/the/user"
-numba.set_num_threads(1)
-from scratch_embed.kernels import compiling, threads
-compiling._cache_place, threads.PART = lambda: None, 1 << 16
-from scratch_embed.kernels import gather, set_num_threads
-set_num_threads(2)
-gather(np.ones((9, 64)), np.zeros(8192, int))
-assert numba.config.CACHE_DIR == "chosen/by/the/user" and numba.get_num_threads() == 1
-"""
-    output(code)
-
-
-# ----------------------------------------------------------------- the cache
-
-LOOK_UP = """
-import numpy as np
-from scratch_embed.kernels import gather
-print(gather(np.ones((2, 1)), [1])[0, 0])
-"""
-
-
-@pytest.fixture
-def package(tmp_path):
-    """A copy of the package that a test may edit. Its gather multiplies by a factor elsewhere."""
-    copy = tmp_path / "site" / "scratch_embed"
-    shutil.copytree(ROOT / "scratch_embed", copy, ignore=lambda *_: ["__pycache__"])
-    source = (copy / "kernels" / "table_loops.py").read_text(encoding="utf-8")
-    edited = source.replace("import numpy as np", "import numpy as np\nfrom .factor import FACTOR")
-    edited = edited.replace("out[n, d] = table[row, d]", "out[n, d] = FACTOR * table[row, d]")
-    assert edited.count("FACTOR") == 2
-    (copy / "kernels" / "table_loops.py").write_text(edited, encoding="utf-8")
-    (copy / "kernels" / "factor.py").write_text("FACTOR = 2.0\n", encoding="utf-8")
-    return copy
-
-
-def test_an_edited_package_never_answers_from_an_old_kernel(package):
-    assert output(LOOK_UP, package.parent) == "2.0"
-    assert list(package.glob("kernels/__pycache__/numba-*/serial/*/table_loops.gather-*.nbi"))
-    assert output(LOOK_UP, package.parent) == "2.0"
-    (package / "kernels" / "factor.py").write_text("FACTOR = 3.0\n", encoding="utf-8")
-    assert output(LOOK_UP, package.parent) == "3.0"
-
-
-def test_where_compiled_loops_are_kept(package, tmp_path):
-    chosen, home, blocked = tmp_path / "chosen", tmp_path / "home", tmp_path / "blocked"
-    blocked.write_text("a file is no folder", encoding="utf-8")
-    settings = {"SCRATCH_EMBED_CACHE": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-
-    output(LOOK_UP, package.parent, NUMBA_CACHE_DIR=str(chosen), **settings)
-    assert list(chosen.glob("scratch_embed/numba-*/serial/*/*.nbi"))
-    assert not list(package.rglob("__pycache__/*")) and not home.exists()
-
-    (package / "kernels" / "__pycache__").write_text(
-        "an install that is read-only", encoding="utf-8"
-    )
-    output(LOOK_UP, package.parent, **settings)
-    assert list(home.glob("numba-*/serial/*/*.nbi"))
-
-    settings["SCRATCH_EMBED_CACHE"] = str(blocked)
-    done = python(LOOK_UP, package.parent, NUMBA_CACHE_DIR=str(blocked / "inside"), **settings)
-    assert done.returncode == 0 and done.stdout.strip() == "2.0"
-    assert done.stderr.count("found no place to keep compiled loops") == 1
-    assert "NUMBA_CACHE_DIR" in done.stderr
 
 
 # ----------------------------------------------------------------- a word while it compiles

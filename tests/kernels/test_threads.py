@@ -69,6 +69,20 @@ def test_a_fork_after_use():
     output(FORKED)
 
 
+def test_the_users_own_number_of_threads_in_numba_stays():
+    code = """
+import numba, numpy as np
+numba.set_num_threads(1)
+from scratch_embed.kernels import threads
+threads.PART = 1 << 16
+from scratch_embed.kernels import gather, set_num_threads
+set_num_threads(2)
+gather(np.ones((9, 64)), np.zeros(8192, int))
+assert numba.get_num_threads() == 1
+"""
+    output(code)
+
+
 # ----------------------------------------------------------------- Ctrl-C
 
 INTERRUPTED = """
