@@ -8,17 +8,24 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from scratch_embed.kernels.kept import kept
+from scratch_embed.kernels.kept import kept, say_once
 
 SLOW = 0.5  # seconds that may pass without a word
 
 lock = threading.Lock()  # one loop at a time is handed to Numba
 
 
+@cache
 def is_interpreted() -> bool:
-    """Whether loops run as plain Python, because of NUMBA_DISABLE_JIT=1."""
-    import numba
-
+    """Whether loops run as plain Python: without Numba, or with NUMBA_DISABLE_JIT=1."""
+    try:
+        import numba
+    except ImportError as error:
+        say_once(
+            f"Numba cannot be imported ({error}), so loops run as plain Python, with the same "
+            "answers but a hundred times slower: pip install numba"
+        )
+        return True
     return bool(numba.config.DISABLE_JIT)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 
 from scratch_embed.kernels import compiling
-from scratch_embed.kernels.compiling import compiled
+from scratch_embed.kernels.compiling import compiled, is_interpreted
 
 # Waking a thread takes 10 to 100 microseconds: a part of fewer elements than this is not worth it.
 PART = 1 << 19
@@ -50,8 +50,9 @@ def run(loop: Callable, parts: int, *args):
     threaded loop aborts the process. So one at a time does; whoever comes meanwhile takes the
     same loop on its own thread, without waiting, and gets the same bits. So does a forked child.
     """
+    alone = parts == 1 or _forked or is_interpreted()
     try:
-        if parts > 1 and not _forked and _running.acquire(blocking=False):
+        if not alone and _running.acquire(blocking=False):
             try:
                 return _run_threaded(loop, parts, args)
             finally:

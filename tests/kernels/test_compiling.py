@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from scratch_embed.kernels import compiling
 from tests.kernels.processes import output, python
 
@@ -75,3 +77,16 @@ def test_a_slow_compile_says_so_and_a_quick_one_does_not(monkeypatch, capsys):
     assert compiling._announced(quick, None).compile(0.3) == 0.3
     time.sleep(0.1)
     assert capsys.readouterr().err == ""
+
+
+# ----------------------------------------------------------------- without Numba
+
+WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None  # as if it were not installed\n"
+
+
+def test_the_same_answers_without_numba():
+    done = python(WITHOUT_NUMBA + ANSWERS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == output(ANSWERS).split()[0]
+    assert done.stderr.count("scratch_embed: Numba cannot be imported") == 1
+    assert done.stderr.count("\n") == 1
