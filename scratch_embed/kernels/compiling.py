@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +36,7 @@ class Compiled(dict):
 
     def __missing__(self, key: tuple[Callable, bool]) -> Callable:
         """Hand the loop to Numba. It compiles later, once for every kind of arguments."""
-        with lock:
+        with lock, uninterrupted():
             self[key] = key[0] if is_interpreted() else _decorated(*key)
         return self[key]
 
@@ -66,12 +68,33 @@ def _announced(dispatcher, place: Path | None):
         timer.daemon = True
         timer.start()
         try:
-            return compile_now(signature)
+            with uninterrupted():
+                return compile_now(signature)
         finally:
             timer.cancel()
 
     dispatcher.compile = compile_aloud
     return dispatcher
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block is through: Numba, interrupted while it compiles, stays broken.
+
+    Only the main thread gets a Ctrl-C, and only it may ask for another answer to it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came = []
+    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,3 +92,41 @@ def test_the_same_answers_without_numba():
     assert done.stdout.split()[0] == output(ANSWERS).split()[0]
     assert done.stderr.count("scratch_embed: Numba cannot be imported") == 1
     assert done.stderr.count("\n") == 1
+
+
+# ----------------------------------------------------------------- Ctrl-C while it compiles
+
+
+def test_an_interrupt_waits_until_numba_is_through():
+    """An interrupted Numba may fail from then on. Here it is interrupted when it has half done."""
+    steps = []
+
+    def compile_slowly(signature):
+        steps.append("begun")
+        signal.raise_signal(signal.SIGINT)
+        steps.append("done")
+        return signature
+
+    slow = SimpleNamespace(__name__="gather", compile=compile_slowly)
+    with pytest.raises(KeyboardInterrupt):
+        compiling._announced(slow, None).compile(0)
+    assert steps == ["begun", "done"]
+    with pytest.raises(KeyboardInterrupt):  # and then it comes at once again
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_is_left_alone_on_other_threads_and_where_it_is_ignored():
+    def compiled(signature):
+        return signal.getsignal(signal.SIGINT)
+
+    before, handlers = signal.getsignal(signal.SIGINT), []
+    quick = compiling._announced(SimpleNamespace(__name__="gather", compile=compiled), None)
+    other = threading.Thread(target=lambda: handlers.append(quick.compile(0)))
+    other.start()
+    other.join()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        handlers.append(quick.compile(0))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert handlers == [before, signal.SIG_IGN]
