@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scratch_embed.kernels.tables import Groups
+from scratch_embed.kernels.tables import Groups, apart
 from scratch_embed.kernels.threads import num_parts, run
 
 
@@ -20,9 +20,10 @@ def step_rows(
 ) -> None:
     """Follow a rule of `step_loops` for the rows in groups, in place; no other row is touched.
 
-    values: (N, D); the gradient of a row is the sum of those in its group. groups: as `group_rows`
-    made them of the N ids, and not looked at again. table: (V, D), writable. state_and_numbers:
-    what the rule takes after its table, the numbers in the dtype of the table.
+    values: (N, D); the gradient of a row is the sum of those in its group. Those that share memory
+    with the table are read before it changes. groups: as `group_rows` made them of the N ids, and
+    not looked at again. table: (V, D), writable. state_and_numbers: what the rule takes after its
+    table, the numbers in the dtype of the table.
 
     >>> from scratch_embed.kernels import group_rows, step_loops
     >>> table, lr = np.ones((4, 2)), 0.5
@@ -47,4 +48,5 @@ def step_rows(
     shares = np.arange(parts + 1) * len(order) // parts  # as many positions for each part
     edges = np.searchsorted(starts, shares)
     rest = [np.asarray(x) if isinstance(x, np.memmap) else x for x in (table, *state_and_numbers)]
+    values = apart(values, table)
     run(rule, parts, values, rows, order, starts, edges, *rest)

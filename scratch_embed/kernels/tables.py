@@ -47,7 +47,8 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
 
     table: (V, D) of float32, float64, complex64 or complex128. One that is not contiguous is read
     where it lies, without a copy. ids: any shape and integer dtype. out: where to put the rows, a
-    C-contiguous array of shape ids.shape + (D,) and the dtype of the table; made when missing.
+    C-contiguous array of shape ids.shape + (D,) and the dtype of the table; made when missing. Ids
+    that share memory with out are read before it changes.
 
     Raises TypeError or ValueError for a table or `out` of another kind, IndexError for a bad id.
     """
@@ -59,6 +60,7 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(shape, table.dtype)
     else:
         _check_out(out, shape, table)
+        whole = apart(whole, out)
     rows, flat = out, whole
     if whole.ndim != 1:
         rows, flat = out.reshape(whole.size, width), whole.reshape(-1)
@@ -72,8 +74,8 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
     """table[ids[n]] += values[n], in place; repeated ids add up, in the order of n.
 
     table: (V, D), a writable array of float32, float64, complex64 or complex128, contiguous or not.
-    values: ids.shape + (D,), cast as `table += values` would cast it; values that share memory
-    with the table are read before it changes.
+    values: ids.shape + (D,), cast as `table += values` would cast it. Values and ids that share
+    memory with the table are read before it changes.
 
     A row of single precision that is hit more than LONG = 16,384 times is summed in double
     precision and rounded once, so that a row hit millions of times is right to its last place.
@@ -89,9 +91,7 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
         raise ValueError("table is read-only and cannot be added to; pass table.copy().")
     ids = _check_ids(ids, table.shape[0])
     values = _check_values(values, (*ids.shape, table.shape[1]), table.dtype)
-    if np.may_share_memory(values, table):
-        values = values.copy()
-    ids = ids.reshape(-1)
+    ids, values = apart(ids, table).reshape(-1), apart(values, table)
     values = values.reshape(ids.size, table.shape[1])
     if ids.size > LONG and table.dtype in WIDER:
         ids = _add_long_rows(table, ids, values)
@@ -155,6 +155,16 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
         edges = np.insert(edges, 1, np.searchsorted(starts, shares))
     run(table_loops.sum_groups, parts, out, values, order, starts, longest, edges)
     return out
+
+
+def apart(array: np.ndarray, changing: np.ndarray) -> np.ndarray:
+    """`array`, copied if it may share memory with the one that a loop is going to change.
+
+    An id that a loop has looked at must still be the same when it is used.
+    """
+    if array.base is None is changing.base and array is not changing:
+        return array  # two arrays with memory of their own
+    return array.copy() if np.may_share_memory(array, changing) else array
 
 
 def _sum_long(values, order, firsts, lasts) -> np.ndarray:

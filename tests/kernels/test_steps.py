@@ -23,6 +23,14 @@ def test_the_named_rows_move_and_no_other(ids):
     assert np.array_equal(np.delete(moved, ids, axis=0), np.delete(table, ids, axis=0))
 
 
+def test_values_that_share_memory_with_the_table_are_read_first():
+    table = np.arange(12.0).reshape(4, 3)
+    expected = table.copy()
+    np.subtract.at(expected, [1, 2, 3], 0.5 * table[:3])
+    step_rows(step_loops.sgd, table[:3], group_rows([1, 2, 3], 4), table, 0.5)
+    assert np.array_equal(table, expected)
+
+
 def read_only():
     table = np.ones((4, 3))
     table.flags.writeable = False

@@ -379,6 +379,27 @@ def test_out_must_fit():
 # ----------------------------------------------------------------- values
 
 
+def ids_inside(array, count):
+    """Ids that rise, and lie in the memory of a float array: writing to it writes over them."""
+    ids = array.reshape(-1).view(np.int64)[:count]
+    ids[:] = np.arange(count)
+    return ids
+
+
+def test_ids_that_share_memory_with_out_are_read_first():
+    table, out = normal((500, 2)), np.zeros((500, 2))
+    gather(table, ids_inside(out, 500), out)
+    assert np.array_equal(out, table)
+
+
+def test_ids_that_share_memory_with_the_table_are_read_first():
+    table, values = np.zeros((500, 2)), normal((500, 2))
+    ids = ids_inside(table, 500)
+    expected = table + values
+    scatter_add(table, ids, values)
+    assert np.array_equal(table, expected)
+
+
 def test_values_that_share_memory_with_the_table_are_read_first():
     table = normal((4, 2))
     expected = added_by_hand(table, np.array([1, 2, 3]), table[:3].copy())
