@@ -6,10 +6,12 @@ Each looks at its arguments once, because compiled code does not look, and then 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.kernels import table_loops
 from scratch_embed.kernels.ids import check_ids, to_int64
 from scratch_embed.kernels.threads import num_parts, run
@@ -108,8 +110,10 @@ def group_rows(ids, num_rows: int) -> Groups:
 
     The cost is of order N for every 11 bits of num_rows; nothing of order num_rows is allocated.
     ids: any shape (positions count through the flat batch). Raises IndexError for a bad id, and
-    ValueError when an id and a position together need more than 63 bits.
+    ValueError for a num_rows that is no count, or when an id and a position together need more than
+    63 bits.
     """
+    num_rows = check_count(num_rows, "num_rows", least=0)
     ids = _check_ids(ids, num_rows).reshape(-1)
     bits, shift = max(num_rows - 1, 1).bit_length(), max(ids.size - 1, 0).bit_length()
     if bits + shift > 63:
@@ -135,7 +139,7 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
     if not values.ndim:
         raise ValueError("values is a single number, but must hold a row for each id.")
     width = values.shape[-1]
-    if values.size != len(order) * width:
+    if math.prod(values.shape[:-1]) != len(order):
         raise ValueError(
             f"values has shape {values.shape}, but the groups were made from {len(order)} ids: "
             f"it must hold {len(order)} rows."

@@ -342,12 +342,33 @@ def test_bad_ids_never_reach_compiled_code():
             operation([0.5, 0])
 
 
-def test_an_empty_table():
-    assert gather(np.ones((0, 3)), []).shape == (0, 3)
-    scatter_add(np.ones((0, 3)), [], np.ones((0, 3)))
-    assert sum_groups(np.ones((0, 3)), group_rows([], 0)).shape == (0, 3)
-    with pytest.raises(IndexError, match="no rows"):
-        gather(np.ones((0, 3)), [0])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("D", [0, 1, 3])
+@pytest.mark.parametrize(("V", "N"), [(0, 0), (1, 0), (3, 0), (1, 4), (3, 1), (3, 4)])
+def test_no_rows_no_columns_or_no_ids(V, N, D, dtype):
+    table, ids = normal((V, D), dtype), np.arange(N) % max(V, 1)
+    values, zeros = normal((N, D), dtype, seed=1), np.zeros((V, D), dtype)
+    assert np.array_equal(gather(table, ids), gathered_by_hand(table, ids))
+    scatter_add(zeros, ids, values)
+    assert np.array_equal(zeros, added_by_hand(np.zeros((V, D), dtype), ids, values))
+    groups = group_rows(ids, V)
+    assert np.array_equal(sum_groups(values, groups), zeros[np.unique(ids)])
+
+
+def test_no_row_can_be_looked_up_in_a_table_without_rows():
+    for operation in (
+        lambda: gather(np.ones((0, 3)), [0]),
+        lambda: scatter_add(np.ones((0, 3)), [0], np.ones((1, 3))),
+        lambda: group_rows([0], 0),
+    ):
+        with pytest.raises(IndexError, match="no rows"):
+            operation()
+
+
+@pytest.mark.parametrize("num_rows", [-1, 2.5, True, "3", None])
+def test_num_rows_is_a_count(num_rows):
+    with pytest.raises(ValueError, match="num_rows is .* whole number of at least 0"):
+        group_rows([], num_rows)
 
 
 # ----------------------------------------------------------------- out
@@ -437,8 +458,9 @@ def test_values_must_have_a_row_for_each_id(shape):
 
 def test_groups_must_fit_the_values():
     groups = group_rows([1, 0, 1], 2)
-    with pytest.raises(ValueError, match="made from 3 ids"):
-        sum_groups(np.ones((2, 3)), groups)
+    for values in (np.ones((2, 3)), np.ones((7, 0))):  # rows without columns are counted, too
+        with pytest.raises(ValueError, match="made from 3 ids"):
+            sum_groups(values, groups)
     with pytest.raises(ValueError, match="single number"):
         sum_groups(1.0, groups)
     with pytest.raises(TypeError, match="values has dtype .*int64"):
