@@ -1,6 +1,7 @@
 """All hot code in one room: gather rows, scatter-add rows, group ids by row, sum the groups.
 
     tables.py            the public kernels: they look at their arguments, then run a loop
+    sums.py              a sum over any axes that keeps its precision
     steps.py             an optimiser's step on the rows of a batch
     ids.py               what an id is, and the error for what is none
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
@@ -14,6 +15,7 @@ BPE, calls `run(loop, parts, *arguments)`. Nothing outside this folder knows of 
 """
 
 from .steps import step_rows
+from .sums import sum_over
 from .tables import Groups, gather, group_rows, scatter_add, sum_groups
 from .threads import get_num_threads, run, set_num_threads
 
@@ -27,4 +29,5 @@ __all__ = [
     "set_num_threads",
     "step_rows",
     "sum_groups",
+    "sum_over",
 ]

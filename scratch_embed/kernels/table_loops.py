@@ -103,6 +103,15 @@ def sum_runs(sums, values, order, firsts, lasts, parts):
                     sums[run, d] += values[n, d]
 
 
+def sum_blocks(sums, values, size, parts):
+    """sums[b] = the sum of the b-th `size` rows of values, in the precision of sums."""
+    for part in prange(parts):
+        for block in range(part * len(sums) // parts, (part + 1) * len(sums) // parts):
+            for n in range(block * size, min((block + 1) * size, len(values))):
+                for d in range(values.shape[1]):
+                    sums[block, d] += values[n, d]
+
+
 def crowded(ids, longest):
     """The positions of all ids whose last 12 bits are those of more than `longest` ids."""
     counts = np.zeros(4096, np.int64)

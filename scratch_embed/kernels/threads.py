@@ -50,7 +50,7 @@ def run(loop: Callable, parts: int, *args):
     threaded loop aborts the process. So one at a time does; whoever comes meanwhile takes the
     same loop on its own thread, without waiting, and gets the same bits. So does a forked child.
     """
-    alone = parts == 1 or _forked or is_interpreted()
+    alone = parts < 2 or _forked or is_interpreted()
     try:
         if not alone and _running.acquire(blocking=False):
             try:

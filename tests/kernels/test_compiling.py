@@ -17,9 +17,9 @@ from tests.kernels.processes import output, python
 
 ANSWERS = """
 import hashlib, numpy as np
-from scratch_embed.kernels import gather, scatter_add, group_rows, sum_groups, set_num_threads
-from scratch_embed.kernels import compiling, tables, threads
-threads.PART, tables.LONG, tables.RUN = 100, 200, 64
+from scratch_embed.kernels import gather, scatter_add, group_rows, sum_groups, sum_over
+from scratch_embed.kernels import compiling, set_num_threads, sums, tables, threads
+threads.PART, tables.LONG, tables.RUN, sums.SMALL, sums.BLOCK = 100, 200, 64, 1, 16
 set_num_threads(3)
 rng, digest = np.random.default_rng(0), hashlib.sha256()
 for dtype in ("float32", "float64"):
@@ -29,7 +29,8 @@ for dtype in ("float32", "float64"):
     rows = gather(table, ids)
     scatter_add(table, ids, values)
     groups = group_rows(ids, 50)
-    for array in (rows, table, *groups, sum_groups(values, groups)):
+    added = sum_over(values, axis=0), sum_over(table[:, ::-1], axis=0)
+    for array in (rows, table, *groups, sum_groups(values, groups), *added):
         digest.update(array.tobytes())
 print(digest.hexdigest(), compiling.is_interpreted())
 """
