@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.arguments import is_real
+from scratch_embed.kernels import sum_over
 from scratch_embed.ops.floats import floating
 
 
@@ -126,7 +127,7 @@ def _gradients(dx: np.ndarray, dout: np.ndarray, saved: NormSaved) -> tuple:
 
 def _over_vectors(array: np.ndarray) -> np.ndarray:
     """Sum over every axis but the last."""
-    return array.reshape(-1, array.shape[-1]).sum(axis=0)
+    return sum_over(array, axis=tuple(range(array.ndim - 1)))
 
 
 def _vectors(x, gamma, beta, eps: float, normalized_shape):

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.kernels import sum_over
+
 
 class ProjectSaved(NamedTuple):
     h: np.ndarray  # (..., D)
@@ -71,7 +73,7 @@ def project_backward(
     flat = _positions(dout)
     dh = (flat @ saved.weight).reshape(saved.h.shape) if needs[0] else None
     dweight = flat.T @ _positions(saved.h) if needs[1] else None
-    return (dh, dweight, flat.sum(axis=0)) if saved.with_bias else (dh, dweight)
+    return (dh, dweight, sum_over(flat, axis=0)) if saved.with_bias else (dh, dweight)
 
 
 def _positions(array: np.ndarray) -> np.ndarray:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.kernels import sum_over
+
 
 class SumSaved(NamedTuple):
     shape: tuple[int, ...]  # of the input
@@ -21,6 +23,8 @@ class SumSaved(NamedTuple):
 def unbroadcast(grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sum `grad` over every axis along which `shape` was broadcast.
 
+    A bias may be added to millions of rows: `kernels.sum_over` keeps all digits of such a sum.
+
     >>> unbroadcast(np.ones((4, 3)), (3,)).tolist()      # a row added to four rows
     [4.0, 4.0, 4.0]
     >>> unbroadcast(np.ones((4, 3)), (4, 1)).tolist()
@@ -28,9 +32,9 @@ def unbroadcast(grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """
     if grad.shape == shape:
         return grad
-    grad = grad.sum(axis=tuple(range(grad.ndim - len(shape))))
-    stretched = tuple(i for i, n in enumerate(shape) if n == 1 and grad.shape[i] != 1)
-    return grad.sum(axis=stretched, keepdims=True) if stretched else grad
+    added = grad.ndim - len(shape)  # axes that broadcasting put before the others
+    stretched = [added + i for i, n in enumerate(shape) if n == 1 and grad.shape[added + i] != 1]
+    return sum_over(grad, (*range(added), *stretched)).reshape(shape)
 
 
 def _broadcast_back(dout: np.ndarray, saved: SumSaved) -> np.ndarray:
@@ -44,7 +48,7 @@ def sum_forward(a, axis=None, keepdims: bool = False):
 
     Raises NumPy's AxisError, a ValueError, for an axis that is not there.
     """
-    return a.sum(axis=axis, keepdims=keepdims), SumSaved(a.shape, axis, keepdims)
+    return sum_over(a, axis, keepdims), SumSaved(a.shape, axis, keepdims)
 
 
 def sum_backward(dout, saved: SumSaved):
@@ -58,15 +62,14 @@ def mean_forward(a, axis=None, keepdims: bool = False):
     Raises ValueError for an axis that is not there, and where a mean of no numbers is asked for.
     Where an empty array leaves no mean to take, as (0, 3) along axis 1, the answer is empty.
     """
-    if a.size == 0:
-        none = a.sum(axis=axis, keepdims=keepdims)
-        if none.size:
-            raise ValueError(
-                f"mean of an empty array of shape {a.shape}: along axis {axis} there are no "
-                "numbers, and 0 / 0 is not defined; leave such a batch out, or take the sum"
-            )
-        return none / 1, SumSaved(a.shape, axis, keepdims)
-    return a.mean(axis=axis, keepdims=keepdims), SumSaved(a.shape, axis, keepdims)
+    total = sum_over(a, axis, keepdims)
+    if total.size and not a.size:
+        raise ValueError(
+            f"mean of an empty array of shape {a.shape}: along axis {axis} there are no "
+            "numbers, and 0 / 0 is not defined; leave such a batch out, or take the sum"
+        )
+    count = a.size // total.size if total.size else 1
+    return total / count, SumSaved(a.shape, axis, keepdims)
 
 
 def mean_backward(dout, saved: SumSaved):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.arguments import check_count
+from scratch_embed.kernels import sum_over
 from scratch_embed.ops.cross_entropy import check_targets
 from scratch_embed.ops.floats import floating
 
@@ -106,12 +107,12 @@ def _in_chunks(saved: TiedCrossEntropySaved) -> tuple[np.ndarray, np.ndarray, np
     height = max(TILE // max(dim, 1), 1)
     logits = np.empty((saved.chunk, num_rows), dtype)
     product = np.empty((min(height, num_rows), dim), dtype)
-    loss, kept = dtype.type(0), np.flatnonzero(saved.scale)
+    losses, kept = [], np.flatnonzero(saved.scale)
     for start in range(0, len(kept), saved.chunk):
         rows = kept[start : start + saved.chunk]
         hidden, error = h[rows], logits[: len(rows)]
         np.matmul(hidden, weight.T, out=error)
-        loss += _to_error(error, saved.targets[rows], saved.scale[rows])
+        losses.append(_to_error(error, saved.targets[rows], saved.scale[rows]))
         dhidden = np.zeros_like(hidden, dtype)
         for v in range(0, num_rows, height):
             tile = error[:, v : v + height]
@@ -119,7 +120,7 @@ def _in_chunks(saved: TiedCrossEntropySaved) -> tuple[np.ndarray, np.ndarray, np
             part = product[: tile.shape[1]]
             dweight[v : v + height] += np.matmul(tile.T, hidden, out=part)
         dh[rows] = dhidden
-    return loss, dh.reshape(saved.h.shape), dweight
+    return sum_over(np.array(losses, dtype)), dh.reshape(saved.h.shape), dweight
 
 
 def _to_error(logits: np.ndarray, targets: np.ndarray, scale: np.ndarray):
