@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.arguments import check_count
+from scratch_embed.kernels.ids import count_ids
 
 # FNV-1a for 64 bits: Fowler, Noll & Vo, http://www.isthe.com/chongo/tech/comp/fnv/
 FNV_OFFSET = 0xCBF29CE484222325
@@ -132,7 +133,7 @@ def collisions(tokens, num_buckets: int, seed: int = 0) -> Collisions:
     distinct = np.unique(keys(tokens))
     n, m = len(distinct), num_buckets
     check_count(n, "the number of distinct tokens")
-    counts = np.bincount(buckets(distinct, m, seed))
+    counts = count_ids(buckets(distinct, m, seed))
     return Collisions(
         num_tokens=n,
         num_buckets=m,

@@ -14,6 +14,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
 from scratch_embed.gradcheck.walk import Part, looked_up, plain
+from scratch_embed.kernels.ids import count_ids
 
 
 class Case(NamedTuple):
@@ -144,7 +145,7 @@ def averaged(case: Case) -> str | None:
     ids, _ = rows(case)
     if not len(ids):
         return None
-    counts = np.maximum(np.bincount(ids, minlength=len(case.right)), 1)
+    counts = np.maximum(count_ids(ids, len(case.right)), 1)
     return "" if (counts > 1).any() and case.is_like(case.right / counts[:, None]) else None
 
 
@@ -192,7 +193,7 @@ def _named_rows(case: Case) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     wrong = gap > 1e-7 * np.abs(case.right).max()
     for ids in case.arrays("iu"):
         if ids.size and 0 <= ids.min() and ids.max() < len(wrong):
-            counts = np.bincount(ids.reshape(-1), minlength=len(wrong))
+            counts = count_ids(ids, len(wrong))
             if case.right[counts == 0].any():
                 yield counts, wrong
 

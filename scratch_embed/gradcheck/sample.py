@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.walk import Part, looked_up
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.tensor import Tensor
 
 
@@ -33,7 +34,7 @@ def uses_by_row(parts: list[Part], table: Tensor) -> Uses:
         if ids is None:
             only_lookups = False
             continue
-        used = np.bincount(ids.reshape(-1), minlength=len(table))
+        used = count_ids(ids, len(table))
         counts = used if counts is None else counts + used
         padding.append(getattr(part.node.saved, "padding_idx", None))
     shared = set(padding) - {None} if len(set(padding)) == 1 else ()

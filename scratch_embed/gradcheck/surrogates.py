@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.walk import Part
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.tensor import Tensor
 
 
@@ -66,7 +67,7 @@ def stated_gradient(part: Part) -> tuple[np.ndarray, np.ndarray, dict[int, str]]
     np.add.at(true, ids, values)
     stated, rows = true.copy(), {}
     if getattr(saved, "scale_grad_by_freq", False):
-        counts = np.bincount(ids, minlength=len(true))
+        counts = count_ids(ids, len(true))
         stated /= np.maximum(counts, 1)[:, None]
         rows.update({int(v): "scale_grad_by_freq" for v in np.flatnonzero(counts > 1)})
     if getattr(saved, "padding_idx", None) is not None and saved.padding_idx in ids:

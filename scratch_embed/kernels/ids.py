@@ -43,6 +43,18 @@ def to_int64(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     return np.asarray(_integers(ids, num_rows, name), dtype=np.int64, order="C")
 
 
+def count_ids(ids, num_rows: int = 0) -> np.ndarray:
+    """How often each row is named                     (...) -> (V,), longer if an id is larger
+
+    What NumPy counts, repeats or cuts by must be as wide as a pointer, and int64 is too wide where
+    that has 32 bits, as in a browser. So `np.bincount` is called here only.
+
+    >>> count_ids([[2, 0], [2, 2]], num_rows=4).tolist()
+    [1, 0, 3, 0]
+    """
+    return np.bincount(np.asarray(ids).reshape(-1).astype(np.intp, copy=False), minlength=num_rows)
+
+
 def _maximum(array: np.ndarray) -> int:
     """Of a few numbers Python finds it sooner."""
     return max(array.reshape(-1).tolist()) if array.size < 64 else np.maximum.reduce(array, None)

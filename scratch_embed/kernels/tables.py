@@ -177,7 +177,7 @@ def _sum_long(values, order, firsts, lasts) -> np.ndarray:
     Cut into runs of RUN positions, which threads share out, and whose sums are then added. The
     cuts do not depend on the threads.
     """
-    runs = -(-(lasts - firsts) // RUN)
+    runs = (-(-(lasts - firsts) // RUN)).astype(np.intp)  # np.repeat wants no other
     first_run = np.cumsum(runs) - runs
     sums = np.zeros((runs.sum(), values.shape[1]), WIDER[values.dtype])
     if not sums.size:

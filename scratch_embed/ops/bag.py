@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward, padding_row
 from scratch_embed.rows import RowGrad
 
@@ -83,7 +83,7 @@ def embedding_bag_forward(
     rows = kernels.gather(weight, flat)
     factors = winners = None
     if mode == "mean":
-        factors = (1 / np.bincount(bags)[bags]).astype(rows.real.dtype)
+        factors = (1 / count_ids(bags)[bags]).astype(rows.real.dtype)
     elif per_sample_weights is not None:
         factors = _checked(per_sample_weights, ids.shape)[kept]
     if mode == "max":
@@ -155,7 +155,7 @@ def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
             f"offsets are {offsets.dtype} of shape {offsets.shape}; they must be integers, one "
             "more than there are bags"
         )
-    offsets = offsets.astype(np.int64)
+    offsets = offsets.astype(np.intp)  # np.repeat wants no other
     for position, expected in ((0, 0), (len(offsets) - 1, len(ids))):
         if offsets[position] != expected:
             raise ValueError(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import plot
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.simulations.controls import Control, check_values, defaults
 from scratch_embed.text.bpe import BPE, train
 from scratch_embed.text.pairs import FEW, MANY
@@ -54,7 +55,7 @@ def learn(text: str, sizes=SIZES) -> Learned:
     letters = 1 + len(full.alphabet)
     made = {V: BPE(full.merges[: max(0, V - letters)], full.alphabet, full.unit, full.boundaries)
             for V in sizes}  # fmt: skip
-    counts = {V: np.bincount(bpe.encode(text), minlength=len(bpe)) for V, bpe in made.items()}
+    counts = {V: count_ids(bpe.encode(text), len(bpe)) for V, bpe in made.items()}
     return Learned(made, counts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_ids, count_ids
 
 LIMIT = 2**31  # bytes of a dense (V, V) matrix of float64: V = 16,384
 
@@ -30,7 +30,7 @@ def cooccurrence(ids: np.ndarray, num_embeddings: int, window: int = 5) -> np.nd
     ids = check_ids(ids, size).reshape(-1)
     counts = np.zeros(size * size)
     for distance in range(1, min(window, len(ids) - 1) + 1):
-        counts += np.bincount(ids[:-distance] * size + ids[distance:], minlength=size * size)
+        counts += count_ids(ids[:-distance] * size + ids[distance:], size * size)
     counts = counts.reshape(size, size)
     return counts + counts.T
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from scratch_embed import kernels
 from scratch_embed.arguments import check_count
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")
@@ -156,7 +156,7 @@ def train(
         check_count(value, name)
     ids = check_ids(ids, num_embeddings).reshape(-1)
     rng = np.random.default_rng(rng)
-    counts = np.bincount(ids, minlength=num_embeddings)
+    counts = count_ids(ids, num_embeddings)
     noise = Negatives(counts, power)
     shape = (num_embeddings, check_count(embedding_dim, "embedding_dim"))
     vectors = ((rng.random(shape) - 0.5) / embedding_dim).astype(dtype)

@@ -19,7 +19,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.kernels import run, skip_gram_loops
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.text.word2vec import Negatives, Word2Vec, subsample
 
 REACH = 8.0  # scores beyond are taken to be at +-8, where s is 0.9997
@@ -57,7 +57,7 @@ def train(
     check_count(workers, "workers")
     ids = check_ids(ids, num_embeddings).reshape(-1)
     rng = np.random.default_rng(rng)
-    counts = np.bincount(ids, minlength=num_embeddings)
+    counts = count_ids(ids, num_embeddings)
     noise = noise_table(Negatives(counts, power))
     shape = (num_embeddings, check_count(embedding_dim, "embedding_dim"))
     vectors = rng.uniform(-1 / embedding_dim, 1 / embedding_dim, shape).astype(np.float32)
@@ -92,8 +92,9 @@ def noise_table(noise: Negatives) -> np.ndarray:
     """
     size = max(NOISE, 16 * len(noise.p))
     share = np.cumsum(noise.p)
-    ends = np.rint(share / share[-1] * size).astype(np.int64)
-    return np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
+    ends = np.rint(share / share[-1] * size)
+    counts = np.diff(ends, prepend=0).astype(np.intp)  # np.repeat wants no other
+    return np.repeat(np.arange(len(ends), dtype=np.int32), counts)
 
 
 def sigmoid_table() -> np.ndarray:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from scratch_embed.kernels.ids import check_ids
+import scratch_embed
+from scratch_embed.kernels import group_rows, sum_groups, tables
+from scratch_embed.kernels.ids import check_ids, count_ids
+from scratch_embed.ops.bag import embedding_bag_forward
+from scratch_embed.text.word2vec import Negatives
+from scratch_embed.text.word2vec_fast import noise_table
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", "<u2"]
 
@@ -124,3 +131,52 @@ def test_a_ragged_list():
 def test_the_message_names_the_argument():
     with pytest.raises(IndexError, match=r"^targets\[0\] = 9 "):
         check_ids([9], 6, name="targets")
+
+
+# ----------------------------------------------------------------- counting ids
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.uint8, np.int32])
+def test_count_ids(dtype):
+    ids = np.array([[4, 1, 4], [4, 0, 1]], dtype)
+    assert count_ids(ids).tolist() == [1, 2, 0, 0, 3]
+    assert count_ids(ids, 7).tolist() == [1, 2, 0, 0, 3, 0, 0]
+    assert count_ids(ids[:0], 2).tolist() == [0, 0]
+
+
+def test_ids_are_counted_in_one_place_only():
+    package = Path(scratch_embed.__file__).parent
+    counting = [f for f in package.rglob("*.py") if "np.bincount(" in f.read_text(encoding="utf-8")]
+    assert [file.name for file in counting] == ["ids.py"]
+
+
+@pytest.fixture
+def pointers_of_32_bits(monkeypatch):
+    """NumPy as in a browser: what it counts or repeats by must fit a pointer without a cast."""
+
+    def refusing_int64(function, place):
+        def checked(*arguments, **options):
+            given = arguments[place]
+            if not isinstance(given, int) and not np.can_cast(given.dtype, np.int32):
+                raise TypeError(f"Cannot cast array data from {given.dtype} to int32: not safe")
+            return function(*arguments, **options)
+
+        return checked
+
+    monkeypatch.setattr(np, "bincount", refusing_int64(np.bincount, 0))
+    monkeypatch.setattr(np, "repeat", refusing_int64(np.repeat, 1))
+    monkeypatch.setattr(np, "intp", np.int32)
+
+
+def test_what_is_counted_or_repeated_by_is_as_wide_as_a_pointer(pointers_of_32_bits, monkeypatch):
+    monkeypatch.setattr(tables, "LONG", 3)
+    with pytest.raises(TypeError, match="int64"):
+        np.bincount(np.array([1, 1]))
+    counts = count_ids(np.array([1, 1, 0]))
+    assert counts.tolist() == [1, 2]
+    assert np.unique(noise_table(Negatives(counts, 1.0))).tolist() == [0, 1]
+    ids, offsets = np.array([0, 1, 1]), np.array([0, 1, 3])
+    mean, _ = embedding_bag_forward(np.eye(2), ids, offsets=offsets, mode="mean")
+    assert mean.tolist() == [[1, 0], [0, 1]]
+    sums = sum_groups(np.ones((5, 1), np.float32), group_rows([2, 2, 2, 2, 0], 3))
+    assert sums.tolist() == [[1], [4]]
