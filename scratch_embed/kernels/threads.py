@@ -50,9 +50,8 @@ def run(loop: Callable, parts: int, *args):
     threaded loop aborts the process. So one at a time does; whoever comes meanwhile takes the
     same loop on its own thread, without waiting, and gets the same bits. So does a forked child.
     """
-    alone = parts < 2 or _forked or is_interpreted()
     try:
-        if not alone and _running.acquire(blocking=False):
+        if parts > 1 and _has_threads() and _running.acquire(blocking=False):
             try:
                 return _run_threaded(loop, parts, args)
             finally:
@@ -60,6 +59,11 @@ def run(loop: Callable, parts: int, *args):
         return compiled[loop, False](*args)
     except SystemError as error:
         raise _first_cause(error) from None
+
+
+def _has_threads() -> bool:
+    """A forked child has no threads but its own, and OpenMP, once used, hangs in it."""
+    return not (_forked or is_interpreted())
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -86,7 +90,6 @@ def _run_threaded(loop: Callable, parts: int, args: tuple):
 
 
 def _after_fork() -> None:
-    """A forked child has no threads but its own, and OpenMP, once used, hangs in it."""
     global _forked
     _forked, compiling.lock = True, threading.Lock()
 

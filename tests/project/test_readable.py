@@ -131,6 +131,17 @@ def test_numba_is_imported_in_one_folder():
     assert {name for name in using if not name.startswith(COMPILER)} == {COMPILING}
 
 
+def test_how_loops_are_compiled_and_run_stays_in_the_kernels():
+    inner = {f"scratch_embed.kernels.{name}" for name in ("compiling", "kept", "threads", "words")}
+    reaching = {
+        name
+        for name, path in SCRIPTS.items()
+        for _, target in imports(path)
+        if target in inner or target.rpartition(".")[0] in inner
+    }
+    assert {name for name in reaching if not name.startswith(COMPILER)} == set()
+
+
 @pytest.mark.parametrize("name", [name for name in LESSONS if "/ch" in name])
 def test_a_lesson_needs_no_other_lesson(name):
     assert not {target.split(".")[0] for _, target in imports(LESSONS[name])} & {"lessons", "tests"}
