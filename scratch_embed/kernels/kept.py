@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from scratch_embed.files import cache_dir, replacing
+from scratch_embed.files import cache_dir, read_bytes, replacing
 
 STAMP = hashlib.sha256().digest_size  # a file starts with the hash of the rest of it
 
@@ -27,7 +27,7 @@ class Kept:
     """
 
     def __init__(self, place: Path, loop: Callable, threaded: bool):
-        source = Path(loop.__code__.co_filename).read_bytes()
+        source = read_bytes(loop.__code__.co_filename)
         self.cache_path = place
         self._name = f"{loop.__name__}-{'threads' if threaded else 'serial'}"
         self._source = hashlib.sha256(source).hexdigest(), loop.__code__.co_firstlineno
@@ -37,8 +37,8 @@ class Kept:
         from numba.core.compiler import CompileResult
 
         try:
-            content = self._file(signature, target.codegen()).read_bytes()
-        except OSError:
+            content = read_bytes(self._file(signature, target.codegen()))
+        except (OSError, ValueError):  # not there, not to be read, or empty
             return None
         stamp, code = content[:STAMP], content[STAMP:]
         if hashlib.sha256(code).digest() != stamp:
