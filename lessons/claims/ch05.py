@@ -131,8 +131,8 @@ corrected(
     lambda factor: bool(abs(lead(factor) - 1) < 0.05),
     root,
     counter=(D / 2) ** 0.5,
-    because=f"{root * token_length:.1f} against {place_length:.0f}: comparable, sqrt(2) times too "
-    "long in any width. They match at sqrt(d/2)",
+    because=f"{root * token_length:.1f} against {place_length:.0f}: comparable, but sqrt(2) times "
+    "as long in any width. They match at sqrt(d/2)",
 )
 reproduced("000-ch5-quiz", lambda factor: bool(0.5 < lead(factor) < 2), root, counter=1.0)
 reproduced(
