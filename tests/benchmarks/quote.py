@@ -1,4 +1,4 @@
-"""python -m tests.benchmarks.quote FILE: the table that the README quotes from a run."""
+"""python -m tests.benchmarks.quote FILE: the table of a run, as README.md beside this file quotes it."""
 
 from __future__ import annotations
 
