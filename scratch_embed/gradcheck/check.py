@@ -117,6 +117,8 @@ def _directions(point: Point, rng) -> list[Place]:
 
 
 def _with_offenders(point: Point, position: int, chosen: list[tuple]) -> list[tuple]:
+    if not point.grads[position].ndim:  # a single number has no rows
+        return chosen
     rows = np.flatnonzero(point.zero_rows[position])
     found = np.argwhere(point.grads[position][rows] != 0)[:8]
     offenders = [(int(rows[row]), *map(int, rest)) for row, *rest in found]

@@ -224,6 +224,15 @@ def writer(problem: str) -> Cause:
     return Cause("in-place gradient", "", f"{problem}; write into a new array")
 
 
+def once_only(op: str) -> Cause:
+    """The cause when a backward has used up what its forward saved."""
+    sentence = (
+        f"backward of {op} can be called once only: it changes what forward saved, as saved.pop() "
+        "does; read it and leave it there, for a second backward must add the same once more"
+    )
+    return Cause("called once", op, sentence)
+
+
 def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
     """The first operation whose backward answers in a shape that is not that of its input."""
     pending = {out: cotangent}

@@ -11,11 +11,11 @@ import numpy as np
 
 from scratch_embed.gradcheck import surrogates
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.diagnose import misshapen
+from scratch_embed.gradcheck.diagnose import misshapen, once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
-from scratch_embed.gradcheck.walk import Walk, same_bits, walk
+from scratch_embed.gradcheck.walk import BackwardFailed, Walk, same_bits, walk
 from scratch_embed.tensor import Tensor
 
 
@@ -32,7 +32,7 @@ class Point:
     original : the data before a max_norm edit, for each table that was edited.
     problems : what is wrong beside the numbers, in words.
     changed : names of inputs that fn changes in place, other than by max_norm.
-    broken : why backward raised an error, or None.
+    broken : why backward raised an error, the first time or when run again, or None.
     noise : rounding error in one evaluation of L.
     """
 
@@ -125,7 +125,11 @@ class Point:
         if not self.out.requires_grad:
             return
         self.problems += backward_again(self.out, self.cotangent, self.checked, self.grads)
-        self.walk = walk(self.out, self.cotangent)
+        try:
+            self.walk = walk(self.out, self.cotangent)
+        except BackwardFailed as failed:  # its cache was used up; a fresh tape has a full one
+            self.broken = once_only(str(failed))
+            self.walk = walk(self._run(), self.cotangent)
         self.problems += self.walk.overwrites
 
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:

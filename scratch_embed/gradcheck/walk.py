@@ -27,15 +27,26 @@ class Walk(NamedTuple):
     overwrites: list[str]  # operations whose backward wrote into what it was given
 
 
+class BackwardFailed(Exception):
+    """The backward of an operation raised an error; its text names the operation."""
+
+
 def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
-    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything."""
+    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything.
+
+    Raises BackwardFailed from the error that the backward of an operation raised.
+    """
     pending, parts, overwrites = {out: cotangent}, [], []
     for tensor in tape(out):
         dout, node = pending.get(tensor), tensor.node
         if dout is None or node is None:
             continue
         given, kept = dout.copy(), [array.copy() for array in arrays(node.saved)]
-        for place, parent, grad in _contributions(node, given):
+        try:
+            contributions = list(_contributions(node, given))
+        except Exception as error:  # whatever a learner's own backward may raise
+            raise BackwardFailed(node.name) from error
+        for place, parent, grad in contributions:
             parts.append(Part(node, dout, tensor.data, parent, place, grad))
             pending[parent] = pending[parent] + grad if parent in pending else grad
         if not same_bits(given, dout):
