@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 OK, UNUSED, WRONG = "ok", "ok (unused: exactly 0)", "WRONG"
 SURROGATE = "as documented"  # followed by the option: differs from the derivative on purpose
-KINK, NOISE = "kink crossed", "cannot tell (noise)"
+KINK, NOISE = "on a kink", "cannot tell (noise)"
 
 NOTES = {
     SURROGATE: "differing from the derivative on purpose, by their stated formula",
-    KINK: "with a kink within the step; backward is the slope on their own side of it",
+    KINK: "where the slopes from left and right differ; backward lies between them",
     NOISE: (
         "hidden by rounding in the loss. Take a large constant out of the loss, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
@@ -92,8 +92,17 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        told = any(row.verdict not in (KINK, NOISE) for row in self.rows)
-        return told and not self.problems and all(row.passed for row in self.rows)
+        return self.agrees and self.told
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing is wrong, be it told or not."""
+        return not self.problems and all(row.passed for row in self.rows)
+
+    @property
+    def told(self) -> bool:
+        """Whether anything could be told: not all is hidden by rounding or on a kink."""
+        return any(row.verdict not in (KINK, NOISE) for row in self.rows)
 
     @property
     def worst(self) -> Row | None:
@@ -168,7 +177,10 @@ class Report:
         kinds = Counter(map(_kind, self.rows))
         wrong = f"{kinds[WRONG]} {'entry' if kinds[WRONG] == 1 else 'entries'}"
         found = [f"wrong: {wrong}, {self._where_wrong()}"] if kinds[WRONG] else []
-        return found + [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
+        found += [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
+        if self.rows and not self.told:
+            found.append("nothing could be told, so this is no pass; take another point")
+        return found
 
     def to_markdown(self, limit: int = 12) -> str:
         """The report as Markdown: a pipe table and its notes."""

@@ -80,11 +80,12 @@ def test_a_wrong_gradient_behind_max_norm_is_still_wrong():
 @pytest.mark.parametrize("x", [3e-6, -3e-6, 0.0])
 @pytest.mark.parametrize("method", ["central", "richardson", "all"])
 def test_kinks_are_told_from_mistakes(x, method):
+    """Beside a kink a shorter step finds the slope; on it there is none."""
     report = gradcheck(F.relu, of(1.0, x, -1.0), method=method)
     assert report.passed
     verdicts = {row.index: row.verdict for row in report.rows}
-    assert verdicts == {(0,): OK, (1,): KINK, (2,): OK}
-    assert "kink" in str(report)
+    assert verdicts == {(0,): OK, (1,): OK if x else KINK, (2,): OK}
+    assert ("kink" in str(report)) is (x == 0)
     wrong = planted.broken("relu", lambda g, s: 1.5 * np.where(s[0], g, -g))
     verdicts = {row.index: row.verdict for row in gradcheck(wrong, of(1.0, x, -1.0)).rows}
     assert set(verdicts.values()) == {WRONG}
