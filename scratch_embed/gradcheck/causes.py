@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
 from scratch_embed.gradcheck import predictions as p
 
@@ -41,35 +42,35 @@ HYPOTHESES = [
     ),
     Hypothesis(
         "overwritten",
-        p.overwritten,
+        r.overwritten,
         "repeated ids are overwritten instead of added: {op} keeps only the {detail} use of a row, "
         "as grad[ids] = dout and grad[ids] += dout both do; np.add.at or scatter_add sums them all",
     ),
     Hypothesis(
         "reversed scatter",
-        p.reversed_ids,
+        r.reversed_ids,
         "{op} scatters in reversed order: the ids run one way and the rows of dout the other",
     ),
     Hypothesis(
         "swapped axes",
-        p.swapped_axes,
+        r.swapped_axes,
         "{op} reads the ids column by column and dout row by row: batch and time are exchanged",
     ),
-    Hypothesis("shifted ids", p.shifted, "{op} is off by one: {detail}"),
-    Hypothesis("missed position", p.missed, "{op} leaves out the {detail} position of the batch"),
+    Hypothesis("shifted ids", r.shifted, "{op} is off by one: {detail}"),
+    Hypothesis("missed position", r.missed, "{op} leaves out the {detail} position of the batch"),
     Hypothesis(
         "averaged repeats",
-        p.averaged,
+        r.averaged,
         "{op} divides each row by its number of uses; only scale_grad_by_freq=True asks for that",
     ),
     Hypothesis(
         "option ignored",
-        p.option_ignored,
+        r.option_ignored,
         "{op} answers with the plain derivative and does not honour {detail}",
     ),
     Hypothesis(
         "row dropped",
-        p.row_dropped,
+        r.row_dropped,
         "{op} gives row {detail} of {to} nothing, as if it were a padding_idx",
     ),
     Hypothesis(
@@ -144,13 +145,13 @@ HYPOTHESES = [
     ),
     Hypothesis(
         "overwritten",
-        p.overwritten_beside,
+        r.overwritten_beside,
         "repeated ids are overwritten instead of added: of {to} just the rows that {op} reads more "
         "than once are wrong, as after grad[ids] += dout; np.add.at or scatter_add sums them all",
     ),
     Hypothesis(
         "missing path",
-        p.one_way_unpaid,
+        r.one_way_unpaid,
         "{op} uses {to} in more than one way, and one of them sends nothing back: {detail}",
     ),
     Hypothesis(
