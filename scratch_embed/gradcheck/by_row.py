@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scratch_embed.gradcheck.predictions import Case
+from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
 from scratch_embed.gradcheck.walk import looked_up, plain
 from scratch_embed.kernels.ids import count_ids
@@ -93,12 +93,17 @@ def shifted(case: Case) -> str | None:
 
 
 def missed(case: Case) -> str | None:
-    """All but the last position, or all but the first."""
+    """All but one position: the first or the last, or one of several uses of a row."""
     ids, values = rows(case)
-    if len(ids) and case.is_like(added(case, ids[:-1], values[:-1])):
-        return "last"
-    if len(ids) and case.is_like(added(case, ids[1:], values[1:])):
-        return "first"
+    if not len(ids):
+        return None
+    lost = case.right - case.wrong
+    (wrong,) = np.nonzero(np.abs(lost).max(axis=1) > 1e-7 * np.abs(case.right).max())
+    uses = np.flatnonzero(ids == wrong[0]) if len(wrong) == 1 else ()
+    ends = {0: "0, the first", len(ids) - 1: f"{len(ids) - 1}, the last"}
+    for n in uses:
+        if close(lost[wrong[0]], values[n]) and (n in ends or len(uses) > 1):
+            return ends.get(n, str(n))
     return None
 
 
@@ -120,7 +125,16 @@ def option_ignored(case: Case) -> str | None:
 
 
 def row_dropped(case: Case) -> str | None:
-    """All rows right but one, which is 0."""
+    """All rows right but one that was looked up, which is 0."""
+    return _empty_row(case) if len(rows(case)[0]) else None
+
+
+def row_missing(case: Case) -> str | None:
+    """The same where nothing is looked up, so that no padding_idx can be meant."""
+    return _empty_row(case)
+
+
+def _empty_row(case: Case) -> str | None:
     if case.right.ndim != 2:
         return None
     empty = np.flatnonzero(~case.wrong.any(axis=1) & case.right.any(axis=1))

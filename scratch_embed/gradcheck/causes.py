@@ -30,6 +30,7 @@ class Hypothesis(NamedTuple):
 
 
 HYPOTHESES = [
+    Hypothesis("not a number", p.not_finite, "{op} hands {to} {detail}"),
     Hypothesis(
         "missing path",
         p.nothing,
@@ -39,6 +40,12 @@ HYPOTHESES = [
         "dout ignored",
         p.ignores_dout,
         "{op} does not multiply by dout: twice the arriving gradient gives the same answer",
+    ),
+    Hypothesis(
+        "dout cut off",
+        p.dout_cut_off,
+        "{op} drops what arrives below 0, as guided backpropagation does for pictures; the "
+        "derivative hands on the negative part of dout as well",
     ),
     Hypothesis(
         "overwritten",
@@ -57,7 +64,7 @@ HYPOTHESES = [
         "{op} reads the ids column by column and dout row by row: batch and time are exchanged",
     ),
     Hypothesis("shifted ids", r.shifted, "{op} is off by one: {detail}"),
-    Hypothesis("missed position", r.missed, "{op} leaves out the {detail} position of the batch"),
+    Hypothesis("missed position", r.missed, "{op} leaves out position {detail} of the batch"),
     Hypothesis(
         "averaged repeats",
         r.averaged,
@@ -73,6 +80,7 @@ HYPOTHESES = [
         r.row_dropped,
         "{op} gives row {detail} of {to} nothing, as if it were a padding_idx",
     ),
+    Hypothesis("row dropped", r.row_missing, "{op} gives row {detail} of {to} nothing"),
     Hypothesis(
         "wrong sign",
         p.wrong_sign,
@@ -83,6 +91,7 @@ HYPOTHESES = [
         p.missing_mean,
         "{op} does not divide by {detail}: the gradient of a mean over n is 1/n of that of a sum",
     ),
+    Hypothesis("wrong axis", p.wrong_axis, "{op} cuts the gradient of {to} along {detail}"),
     Hypothesis(
         "broadcast not summed",
         p.not_summed,
@@ -142,6 +151,12 @@ HYPOTHESES = [
         "statistics held constant",
         d.statistics_constant,
         "{op} holds the mean and variance of a row constant, though they move with {to}",
+    ),
+    Hypothesis(
+        "statistics wrong",
+        d.statistics_wrong,
+        "{op} sends something else than it should through the mean or the variance of a row: left "
+        "out, taken twice, a sum for a mean, or another power of the deviation",
     ),
     Hypothesis(
         "overwritten",

@@ -15,7 +15,10 @@ from scratch_embed.gradcheck.report import Report
 from scratch_embed.tensor import Tensor
 
 MODES = ("elementwise", "directional")
-RULE = "|a - n| <= rtol max(|a|, |n|) + 1e-8 max|gradient| + noise, where rtol = {rtol:g}"
+RULE = (
+    "|a - n| <= {rtol:g} max(|a|, |n|) + 1e-8 g + noise, with a by backward, n by nudging, and g "
+    "the largest entry of this tensor's gradient"
+)
 
 
 def gradcheck(
@@ -43,7 +46,8 @@ def gradcheck(
         "all"; every one must agree with backward.
     seed : of the cotangent and of the sample of entries.
     rtol : relative disagreement allowed, as in the rule printed with the report.
-    max_entries : per tensor; larger ones are sampled, tables by how their rows were used.
+    max_entries : per tensor; larger ones are sampled, tables by how their rows were used, and one
+        of the samples is a random direction through all entries.
     mode : "elementwise", or "directional": all entries of a tensor at once along one random
         direction, which is fast. A direction that disagrees is followed by an elementwise check.
 
@@ -84,8 +88,10 @@ def gradcheck(
 def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
     found, skipped = measure(point, methods, places)
     finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
-    largest = max((float(grad.max(initial=0)) for grad in finite), default=0.0)
-    rows = [judge(point, place, got, rtol, largest) for place, got in zip(places, found)]
+    largest = [float(grad.max(initial=0)) for grad in finite]
+    rows = [
+        judge(point, place, got, rtol, largest[place.position]) for place, got in zip(places, found)
+    ]
     return Report(
         rows,
         name,
@@ -98,24 +104,35 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
 
 
 def _entries(point: Point, limit: int, rng) -> list[Place]:
-    """Entries of every tensor; whatever must be zero and is not is always among them."""
+    """Entries of every tensor; whatever must be zero and is not is always among them.
+
+    Where there are too many for all, a random direction goes through all of them at once: one lost
+    id among hundreds is in few samples, and in every direction.
+    """
     places = []
     for position, tensor in enumerate(point.checked):
-        chosen = sample.entries(tensor, point.uses[position], limit, rng)
+        sampled = tensor.size > limit and tensor not in point.original
+        if sampled:
+            places.append(_direction(tensor, position, rng))
+        chosen = sample.entries(tensor, point.uses[position], limit - sampled, rng)
         places += [Place(position, index) for index in _with_offenders(point, position, chosen)]
     return places
 
 
 def _directions(point: Point, rng) -> list[Place]:
-    """A random unit direction through every tensor, and whatever must be zero and is not."""
+    """A random direction through every tensor, and whatever must be zero and is not."""
     places = []
     for position, tensor in enumerate(point.checked):
-        direction = rng.standard_normal(tensor.shape)
-        direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-        if tensor.size:
-            places.append(Place(position, None, direction))
+        direction = _direction(tensor, position, rng)
+        places += [direction] if tensor.size else []
         places += [Place(position, index) for index in _with_offenders(point, position, [])]
     return places
+
+
+def _direction(tensor: Tensor, position: int, rng) -> Place:
+    direction = rng.standard_normal(tensor.shape)
+    direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+    return Place(position, None, direction)
 
 
 def _with_offenders(point: Point, position: int, chosen: list[tuple]) -> list[tuple]:

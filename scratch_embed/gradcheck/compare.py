@@ -112,7 +112,7 @@ class _Said(NamedTuple):
 
     def row(self, got: Measured, verdict: str | None = None) -> Row:
         """The comparison with one measurement."""
-        stated, noise = got.value - self.missing, 8 * got.noise
+        stated, noise = float(got.value - self.missing), 8 * got.noise
         if self.zero and self.why:
             stated = 0.0
         size, gap = max(abs(self.analytic), abs(stated)), abs(self.analytic - stated)

@@ -41,7 +41,24 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
     if a.shape != b.shape:
         return False
     size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
-    return bool(np.abs(a - b).max(initial=0) <= tolerance * size)
+    return bool(np.isfinite(size) and np.abs(a - b).max(initial=0) <= tolerance * size)
+
+
+def answers(case: Case, dout: np.ndarray) -> list[np.ndarray]:
+    """What the same backward contributes to this input for another dout."""
+    grads = case.part.node.gradients(dout)
+    return [np.asarray(grad) for tensor, grad in grads if tensor is case.part.tensor]
+
+
+def not_finite(case: Case) -> str | None:
+    """NaN or infinity, in backward or already in forward."""
+    if not np.isfinite(case.part.out).all():
+        return "what is no number, as its forward does already: keep away from where it has none"
+    bad = np.argwhere(~np.isfinite(case.wrong))
+    if not len(bad):
+        return None
+    at = ", ".join(map(str, bad[0]))
+    return f"{case.wrong[tuple(bad[0])]} at [{at}], where its forward has a slope"
 
 
 def nothing(case: Case) -> str | None:
@@ -54,9 +71,15 @@ def nothing(case: Case) -> str | None:
 
 def ignores_dout(case: Case) -> str | None:
     """Backward is linear in dout: twice the dout must give twice the gradient."""
-    grads = case.part.node.gradients(2 * case.dout)
-    doubled = [np.asarray(grad) for tensor, grad in grads if tensor is case.part.tensor]
-    return "" if any(case.is_like(grad) for grad in doubled) else None
+    return "" if any(map(case.is_like, answers(case, 2 * case.dout))) else None
+
+
+def dout_cut_off(case: Case) -> str | None:
+    """Only where dout is positive: guided backpropagation, and its forebear that looks at no x."""
+    if case.dout.shape != case.right.shape:
+        return None
+    guided = np.where(case.dout > 0, case.right, 0)
+    return "" if case.is_like(guided) or case.is_like(np.maximum(case.dout, 0)) else None
 
 
 def wrong_sign(case: Case) -> str | None:
@@ -96,7 +119,7 @@ def missing_mean(case: Case) -> str | None:
 def not_summed(case: Case) -> str | None:
     """One slice, or the mean, of what is to be summed over the copies of a stretched input."""
     out = case.part.out
-    if case.right.size >= out.size:
+    if case.right.size >= out.size or _axis_of_slice(case.dout, case.right) is not None:
         return None
     c = ratio(case)
     if c and 0 < c < 1 and abs(1 / c - out.size / case.right.size) < 1e-6 / c:
@@ -134,6 +157,24 @@ def _one_copy(copies: np.ndarray, shape: tuple[int, ...], which: int) -> np.ndar
 def exchanged(case: Case) -> str | None:
     """The gradient of another input of the same operation."""
     return "" if any(case.is_like(other) for other in case.others.values()) else None
+
+
+def wrong_axis(case: Case) -> str | None:
+    """A slice of dout along one axis, where the input lies along another, as after a stack."""
+    taken, lies = (_axis_of_slice(case.dout, grad) for grad in (case.wrong, case.right))
+    if taken is None or lies is None or taken == lies:
+        return None
+    return f"axis {taken} of dout, while in the output it lies along axis {lies}"
+
+
+def _axis_of_slice(dout: np.ndarray, grad: np.ndarray) -> int | None:
+    """The axis along which `grad` is one slice of dout."""
+    if dout.ndim != grad.ndim + 1:
+        return None
+    for axis, length in enumerate(dout.shape):
+        if any(close(np.take(dout, k, axis), grad) for k in range(length)):
+            return axis
+    return None
 
 
 def transposed(case: Case) -> str | None:

@@ -48,6 +48,8 @@ class Row(NamedTuple):
     def relative(self) -> float:
         """|analytic - numeric| / max(|analytic|, |numeric|); 0 when both are 0."""
         size = max(abs(self.analytic), abs(self.numeric))
+        if not math.isfinite(self.difference):
+            return self.difference
         return self.difference / size if size else 0.0
 
     @property
@@ -225,7 +227,8 @@ class Report:
             rows = [row for row in self.rows if row.parameter == name and row.index]
             wrong = sorted({row.index[0] for row in rows if not row.passed})
             if not wrong:
-                places.append(name)
+                beside = ", in entries that were not sampled" if rows else ""
+                places.append(f"{name} along a random direction{beside}")
                 continue
             seen = {row.index[0]: row.uses for row in rows}
             listed = ", ".join(map(str, wrong[:8])) + (", ..." if len(wrong) > 8 else "")
