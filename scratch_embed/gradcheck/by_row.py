@@ -100,10 +100,10 @@ def missed(case: Case) -> str | None:
     lost = case.right - case.wrong
     (wrong,) = np.nonzero(np.abs(lost).max(axis=1) > 1e-7 * np.abs(case.right).max())
     uses = np.flatnonzero(ids == wrong[0]) if len(wrong) == 1 else ()
-    ends = {0: "0, the first", len(ids) - 1: f"{len(ids) - 1}, the last"}
+    ends = {0: "the first position", len(ids) - 1: "the last position"}
     for n in uses:
         if close(lost[wrong[0]], values[n]) and (n in ends or len(uses) > 1):
-            return ends.get(n, str(n))
+            return ends.get(n, f"position {n}")
     return None
 
 

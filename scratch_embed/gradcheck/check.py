@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -33,9 +34,9 @@ def gradcheck(
 ) -> Report:
     """Compare backward through `fn(*tensors)` with nudging each entry of each tensor.
 
-    The output, of any shape, is turned into one number by a random cotangent R,
-    L = sum(fn(*tensors) * R). An R of ones would hide every bug that hands the right gradients to
-    the wrong rows: scattering by reversed ids passes with ones and fails with random numbers.
+    A random cotangent R turns the output into one number, L = sum(fn(*tensors) * R). An R of ones
+    would hide every bug that hands the right gradients to the wrong rows: scattering by reversed
+    ids passes with ones and fails with random numbers.
 
     Parameters
     ----------
@@ -46,17 +47,16 @@ def gradcheck(
         "all"; every one must agree with backward.
     seed : of the cotangent and of the sample of entries.
     rtol : relative disagreement allowed, as in the rule printed with the report.
-    max_entries : per tensor; larger ones are sampled, tables by how their rows were used, and one
-        of the samples is a random direction through all entries.
-    mode : "elementwise", or "directional": all entries of a tensor at once along one random
-        direction, which is fast. A direction that disagrees is followed by an elementwise check.
+    max_entries : per tensor; larger ones are sampled, tables by how their rows were used, and a
+        random direction goes through all entries.
+    mode : "elementwise", or "directional": all entries of a tensor at once along a random
+        direction, which is fast; if it disagrees, an elementwise check follows.
 
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
     when forward or backward gives other bits the second time, or when fn changes its inputs.
 
-    Raises ValueError for an unknown method or mode and for a tensor that was itself computed;
-    TypeError for arguments that are not Tensors of real numbers, or where only the complex step
-    was asked for and cannot be taken.
+    Raises ValueError for an unknown method or mode and a tensor that was computed; TypeError for
+    what is no Tensor of real numbers, and a complex step that cannot be taken if asked for alone.
 
     >>> from scratch_embed.functional import lookup
     >>> E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="E")
@@ -65,21 +65,20 @@ def gradcheck(
     """
     methods = _methods(method)
     _check_arguments(tensors, mode)
-    name = name or getattr(fn, "__name__", "fn")
     rng = stream(seed)
     with holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point = Point(fn, tensors, rng)
+        called = name or getattr(fn, "__name__", "fn")
+        compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
-        if mode == "directional" and not point.original:
-            quick = _compare(point, methods, _directions(point, rng), rtol, name, seed)
-            if quick.passed:
-                return quick
-        entries = _entries(point, max_entries, rng)
-        report = _compare(point, methods, entries, rtol, name, seed)
-        if mode == "directional" and report.passed and not point.original:
-            all_seen = len(entries) >= sum(tensor.size for tensor in point.checked)
-            if not all_seen and not quick.agrees:
-                return quick  # and the entries looked at do not say where it disagreed
+        directional = mode == "directional" and not point.original
+        quick = compare(_directions(point, rng)) if directional else None
+        if quick and quick.passed:
+            return quick
+        report = compare(_entries(point, max_entries, rng))
+        all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
+        if quick and not quick.agrees and report.passed and not all_seen:
+            return quick  # the entries looked at do not say where
         if not report.agrees:
             report.causes = diagnose(point)
         return report

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.causes import Cause, name_cause
+from scratch_embed.gradcheck.causes import Cause, half, name_cause
 from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
@@ -118,11 +118,11 @@ def unsteady(point) -> list[Cause]:
             continue
         op = part.node.name
         if close(two - one, three - two, 1e-9):
-            sentence = f"{op} adds to a gradient that it keeps from call to call: start from zeros"
+            sentence = f"{half(op)} adds to what it keeps from call to call: start from zeros"
             found.append(Cause("stale gradient", op, sentence))
         else:
             sentence = (
-                f"backward of {op} is random: the same call gives different gradients, as from "
+                f"{half(op)} is random: the same call gives different gradients, as from "
                 "np.empty, which is not np.zeros, or from a Generator"
             )
             found.append(Cause("not deterministic", op, sentence))
@@ -245,7 +245,7 @@ def writer(problem: str) -> Cause:
 def once_only(op: str) -> Cause:
     """The cause when a backward has used up what its forward saved."""
     sentence = (
-        f"backward of {op} can be called once only: it changes what forward saved, as saved.pop() "
+        f"{half(op)} can be called once only: it changes what forward saved, as saved.pop() "
         "does; read it and leave it there, for a second backward must add the same once more"
     )
     return Cause("called once", op, sentence)
@@ -274,7 +274,7 @@ def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
 
 def _shape_cause(op: str, place: int, tensor: Tensor, grad: np.ndarray) -> Cause:
     to = tensor.name or f"input {place}"
-    start = f"{op} hands {to} of shape {tensor.shape} a gradient of shape {grad.shape}"
+    start = f"{half(op)} hands {to} of shape {tensor.shape} a gradient of shape {grad.shape}"
     try:
         summed = unbroadcast(grad, tensor.shape).shape == tensor.shape
     except (ValueError, IndexError, np.exceptions.AxisError):
