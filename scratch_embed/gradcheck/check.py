@@ -17,8 +17,8 @@ from scratch_embed.tensor import Tensor
 
 MODES = ("elementwise", "directional")
 RULE = (
-    "|a - n| <= {rtol:g} max(|a|, |n|) + 1e-8 g + noise, with a by backward, n by nudging, and g "
-    "the largest entry of this tensor's gradient"
+    "|a - n| <= {rtol:g} max(|a|, |n|) + 1e-8 g + noise, with a by backward, n by nudging, "
+    "g the largest gradient in its tensor, noise from rounding"
 )
 
 

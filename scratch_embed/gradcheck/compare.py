@@ -101,7 +101,8 @@ class _Said(NamedTuple):
     largest: float  # entry of this tensor's gradient
     analytic: float
     missing: float  # what documented options leave out
-    uses: int | None
+    uses: int | None  # of its row, and how many of them are by operations that take all rows
+    whole: int
     zero: bool  # whether it must be exactly 0
     why: str | None  # the option that lets it differ from the derivative
 
@@ -124,7 +125,8 @@ class _Said(NamedTuple):
             if agrees and drowned and abs(self.analytic) > min(REMAINDER, 8 * self.point.noise):
                 verdict = NOISE
         label, index = self.point.name(self.place.position), self.place.index
-        return Row(label, index, self.uses, self.analytic, stated, gap, allowed, verdict, noise)
+        numbers = self.analytic, stated, gap, allowed
+        return Row(label, index, self.uses, *numbers, verdict, noise, whole=self.whole)
 
 
 def _said(point: Point, place: Place, rtol: float, largest: float) -> _Said:
@@ -194,15 +196,18 @@ def _in_words(agrees: bool, zero: bool, why: str | None) -> str:
     return UNUSED if zero else OK
 
 
-def _class(point: Point, place: Place) -> tuple[int | None, bool, str | None]:
-    """How often this row was used, whether its gradient must be 0, and the option that says so."""
+def _class(point: Point, place: Place) -> tuple[int | None, int, bool, str | None]:
+    """The uses of this row, of them those of all rows; whether it must get 0; the option that says.
+
+    See `_Said`, which they are fields of.
+    """
     if place.index is None or not place.index:
-        return None, False, None
+        return None, 0, False, None
     position, row = place.position, place.index[0]
-    counts = point.uses[position].counts
+    counts, whole, _ = point.uses[position]
     why = point.why[position].get(row) or ("max_norm" if point.edited(position, row) else None)
-    uses = None if counts is None else int(counts[row])
-    return uses, bool(point.zero_rows[position][row]), why
+    uses = None if counts is None else int(counts[row]) + whole
+    return uses, whole, bool(point.zero_rows[position][row]), why
 
 
 def _line(point: Point, place: Place) -> Line:

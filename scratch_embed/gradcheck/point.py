@@ -74,8 +74,8 @@ class Point:
 
     def _zero_rows(self, position: int) -> np.ndarray:
         """Which rows must have a gradient of exactly 0: never used, or padding, in lookups."""
-        counts, only_lookups, padding = self.uses[position]
-        if counts is None or not only_lookups:
+        counts, whole, padding = self.uses[position]
+        if counts is None or whole:
             return np.zeros(self.checked[position].shape[:1] or (1,), bool)
         rows = counts == 0
         rows[list(padding)] = True

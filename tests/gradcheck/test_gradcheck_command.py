@@ -41,7 +41,7 @@ def test_ctrl_c_ends_the_command_in_a_word():
 
 def test_command_shows_one_operation_entry_by_entry(capsys):
     assert __main__.main(["--op", "lookup", "--seed", "4"]) == 0
-    assert "ok (unused: exactly 0)" in capsys.readouterr().out
+    assert "unused: 9 in rows that nothing used, exactly 0" in capsys.readouterr().out
 
 
 def test_command_fails_on_a_wrong_gradient(capsys, monkeypatch):
