@@ -22,6 +22,8 @@ def test_command_lists_every_operation():
     lines = done.stdout.splitlines()
     cases = [case.name for case in catalogue.cases()]
     assert [line.split()[0] for line in lines[2:-1]] == cases
+    assert max(map(len, lines)) <= 80
+    assert len(set(catalogue.titles(catalogue.cases()))) == len(cases)  # each row says which it is
     assert lines[-1] == f"{len(cases)} of {len(cases)} agree with finite differences"
 
 
