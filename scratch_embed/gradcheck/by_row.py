@@ -64,6 +64,28 @@ def overwritten(case: Case) -> str | None:
     return None
 
 
+def overwritten_within(case: Case) -> str | None:
+    """Added up over sequences, time steps or bags, but overwritten inside each of them."""
+    ids, values = rows(case)
+    for words, group in _groups(case, len(ids)):
+        out = np.zeros(case.right.shape)
+        for each in np.unique(group):
+            out[ids[group == each]] += values[group == each]
+        if case.is_like(out) and not close(out, added(case, ids, values)):
+            return words
+    return None
+
+
+def _groups(case: Case, count: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Which sequence, which time step or which bag each of the ids belongs to."""
+    found, saved = scatter(case), case.part.node.saved
+    if count and hasattr(saved, "bags"):
+        yield "bag", saved.bags
+    elif count and found[0].ndim == 2:
+        sequence, step = np.indices(found[0].shape)
+        yield from (("sequence", sequence.reshape(-1)), ("time step", step.reshape(-1)))
+
+
 def reversed_ids(case: Case) -> str | None:
     """dout[n] added to the row of id N - 1 - n."""
     ids, values = rows(case)
@@ -89,7 +111,18 @@ def shifted(case: Case) -> str | None:
             return f"row v has what belongs to row v {'-' if by > 0 else '+'} 1"
         if len(ids) and case.is_like(added(case, ids, np.roll(values, by, axis=0))):
             return "each id is paired with the gradient of its neighbour in the batch"
+        if _rolled_in_time(case, by):
+            return "each id is paired with the gradient of its neighbour in time"
     return None
+
+
+def _rolled_in_time(case: Case, by: int) -> bool:
+    found = scatter(case)
+    if found is None or found[0].ndim != 2:
+        return False
+    ids, values = found
+    rolled = np.roll(values.reshape(*ids.shape, -1), by, axis=1)
+    return case.is_like(added(case, ids.reshape(-1), rolled.reshape(values.shape)))
 
 
 def missed(case: Case) -> str | None:

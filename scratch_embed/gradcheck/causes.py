@@ -43,6 +43,12 @@ HYPOTHESES = [
         "{half} does not multiply by dout: twice the arriving gradient gives the same answer",
     ),
     Hypothesis(
+        "memory order",
+        p.memory_order,
+        "{half} reads dout in the order in which it lies in memory, as ravel('K') does, and a dout "
+        "that was transposed on its way lies column by column",
+    ),
+    Hypothesis(
         "dout cut off",
         p.dout_cut_off,
         "{half} drops what arrives below 0, as guided backpropagation does for pictures; the "
@@ -53,6 +59,13 @@ HYPOTHESES = [
         r.overwritten,
         "repeated ids are overwritten instead of added: {half} keeps only the {detail} use of a "
         "row, as grad[ids] = dout and grad[ids] += dout both do; np.add.at or scatter_add sums "
+        "them all",
+    ),
+    Hypothesis(
+        "overwritten",
+        r.overwritten_within,
+        "repeated ids are overwritten instead of added within each {detail}, as in a loop of "
+        "grad[ids] += dout over one {detail} at a time in {half}; np.add.at or scatter_add sums "
         "them all",
     ),
     Hypothesis(
@@ -93,6 +106,7 @@ HYPOTHESES = [
         p.missing_mean,
         "{half} does not divide by {detail}: the gradient of a mean over n is 1/n of that of a sum",
     ),
+    Hypothesis("wrong axis", p.summed_wrongly, "{half} sums the gradient of {to} along {detail}"),
     Hypothesis("wrong axis", p.wrong_axis, "{half} cuts the gradient of {to} along {detail}"),
     Hypothesis(
         "broadcast not summed",
@@ -173,6 +187,11 @@ HYPOTHESES = [
         r.one_way_unpaid,
         "{op} uses {to} in more than one way, and for one of them {half} sends nothing back: "
         "{detail}",
+    ),
+    Hypothesis(
+        "sample dropped",
+        p.one_sample,
+        "{half} answers for {detail} of the samples in the batch; {to} is used by all of them",
     ),
     Hypothesis(
         "local derivative",

@@ -7,6 +7,8 @@ operation that is wrong from those that only pass its mistake on.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half, name_cause
@@ -31,6 +33,8 @@ def diagnose(point) -> list[Cause]:
         found += writes_inputs(point) or unsteady(point)
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
+    if not found:
+        found += reused(point) or hidden(point)
     return list(dict.fromkeys(found))[:MOST]
 
 
@@ -50,8 +54,13 @@ def wrong_operations(point) -> list[Cause]:
             if line == part.node.line and place != part.place and other is not None
         }
         to = part.tensor.name or f"input {part.place}"
-        found.append(name_cause(Case(part, part.grad, right, others), to))
+        owed = partial(_owed, part)
+        found.append(name_cause(Case(part, part.grad, right, others, owed), to))
     return found
+
+
+def _owed(part: Part, dout: np.ndarray) -> np.ndarray | None:
+    return None if part.tensor.size > TOO_MANY else _alone(part._replace(dout=dout))
 
 
 def _rounding(part: Part) -> float:
@@ -111,7 +120,9 @@ def unsteady(point) -> list[Cause]:
     for part in point.walk.parts:
         answers = []
         for _ in range(3):
-            grads = [g for t, g in part.node.gradients(part.dout.copy()) if t is part.tensor]
+            grads = [
+                g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor
+            ]
             answers.append(np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape))
         one, two, three = answers
         if same_bits(one, two) and same_bits(two, three):
@@ -203,14 +214,14 @@ def _moving_constant(point, tensor: Tensor) -> str | None:
 
 
 def _constants(out: Tensor) -> list[tuple[str, np.ndarray]]:
-    """Copies of the real arrays that operations took in and that ask for no gradient."""
+    """Copies of the real numbers that operations took in and that ask for no gradient."""
     found = []
     for node in (tensor.node for tensor in tape(out) if tensor.node is not None):
-        for value in node.inputs:
+        for value in (*node.inputs, *node.options.values()):
             if not (isinstance(value, Tensor) and value.requires_grad):
                 value = plain(value)
-                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                    found.append((node.name, value.copy()))
+                if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+                    found.append((node.name, np.array(value)))
     return found
 
 
@@ -223,6 +234,41 @@ def assigned(point) -> list[Cause]:
             sentence = (
                 f"the gradient of {point.name(position)} is set instead of added to: it has "
                 f"{len(parts)} contributions, and only one is left"
+            )
+            found.append(Cause("missing path", "", sentence))
+    return found
+
+
+def reused(point) -> list[Cause]:
+    """Operations whose backward hands back the same memory, its own workspace, at every call."""
+    found = []
+    for part in point.walk.parts:
+        one, two = (
+            [g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor]
+            for _ in range(2)
+        )
+        if any(np.shares_memory(np.asarray(a), np.asarray(b)) for a, b in zip(one, two)):
+            op = part.node.name
+            sentence = (
+                f"{half(op)} hands back the same array at every call, so the second use of {op} "
+                "overwrites what the first one sent; make a new array"
+            )
+            found.append(Cause("workspace handed back", op, sentence))
+    return found
+
+
+def hidden(point) -> list[Cause]:
+    """Tensors whose gradient is not what nudging says, with every operation right by itself."""
+    found = []
+    for position, tensor in enumerate(point.checked):
+        if tensor.size > TOO_MANY:
+            continue
+        right = gradient(point.loss, tensor) - point.missing[position]
+        if np.isfinite(right).all() and not close(point.grads[position], right, 1e-6):
+            sentence = (
+                f"{point.name(position)} also moves the output on a way that the tape does not "
+                "know, such as an array that a function closes over; every operation on the tape "
+                "is right by itself"
             )
             found.append(Cause("missing path", "", sentence))
     return found

@@ -15,8 +15,16 @@ from scratch_embed.gradcheck.diagnose import misshapen, once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
-from scratch_embed.gradcheck.walk import BackwardFailed, Walk, same_bits, walk
-from scratch_embed.tensor import Tensor
+from scratch_embed.gradcheck.walk import (
+    BackwardFailed,
+    Walk,
+    arrays,
+    changes_saved,
+    same_bits,
+    unchanged,
+    walk,
+)
+from scratch_embed.tensor import Tensor, tape
 
 
 class Point:
@@ -113,6 +121,8 @@ class Point:
 
     def _backward(self) -> None:
         """The gradients, twice, and the walk along the tape."""
+        nodes = [tensor.node for tensor in tape(self.out) if tensor.node is not None]
+        saved = [(node, [a.copy() for a in arrays(node.saved)]) for node in nodes]
         try:
             self.grads = gradients(self.out, self.cotangent, self.checked)
         except ValueError as error:
@@ -130,6 +140,10 @@ class Point:
         except BackwardFailed as failed:  # its cache was used up; a fresh tape has a full one
             self.broken = once_only(str(failed))
             self.walk = walk(self._run(), self.cotangent)
+        # what sorts its saved ids changes them once, before anybody walked
+        changed = [changes_saved(node) for node, kept in saved if not unchanged(node, kept)]
+        changed = [] if self.broken else changed  # which has said so
+        self.walk.overwrites.extend(p for p in changed if p not in self.walk.overwrites)
         self.problems += self.walk.overwrites
 
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:

@@ -7,7 +7,7 @@ sentence in `causes` has room for, which may be "".
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ class Case(NamedTuple):
     wrong: np.ndarray
     right: np.ndarray
     others: dict[int, np.ndarray]  # what the same operation owes to its other inputs, by place
+    owed: Callable[[np.ndarray], np.ndarray | None]  # what it owes to this one for another dout
 
     @property
     def dout(self) -> np.ndarray:
@@ -72,6 +73,13 @@ def nothing(case: Case) -> str | None:
 def ignores_dout(case: Case) -> str | None:
     """Backward is linear in dout: twice the dout must give twice the gradient."""
     return "" if any(map(case.is_like, answers(case, 2 * case.dout))) else None
+
+
+def memory_order(case: Case) -> str | None:
+    """Another answer for the same dout where it lies column by column in memory."""
+    by_row = answers(case, case.dout.copy(order="C"))
+    by_column = answers(case, case.dout.copy(order="F"))
+    return None if all(map(close, by_row, by_column)) else ""
 
 
 def dout_cut_off(case: Case) -> str | None:
@@ -127,6 +135,41 @@ def not_summed(case: Case) -> str | None:
     for copies in _copies(case):
         for which, words in ((0, "the first of its copies"), (-1, "the last of its copies")):
             if case.is_like(_one_copy(copies, case.right.shape, which)):
+                return words
+    return None
+
+
+def summed_wrongly(case: Case) -> str | None:
+    """Summed along another axis than the one it is stretched along, as in a square it can be."""
+    for copies in _copies(case):
+        gone = copies.ndim - case.right.ndim
+        if gone < 1:
+            continue
+        sums = {
+            axes: copies.sum(axis=axes) for axes in itertools.combinations(range(copies.ndim), gone)
+        }
+        taken = [axes for axes, summed in sums.items() if case.is_like(summed)]
+        lies = [axes for axes, summed in sums.items() if close(case.right, summed)]
+        if taken and lies:
+            return f"{_axes(taken[0])} of dout, but it was stretched along {_axes(lies[0])}"
+    return None
+
+
+def _axes(axes: tuple[int, ...]) -> str:
+    return ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))
+
+
+def one_sample(case: Case) -> str | None:
+    """What is owed for the last sample of the batch alone, for the first, or for all but one."""
+    if case.dout.ndim < 2 or len(case.dout) < 2:
+        return None
+    for at, which in ((-1, "last"), (0, "first")):
+        without = case.dout.copy()
+        without[at] = 0
+        alone = case.dout - without
+        for dout, words in ((alone, f"only the {which}"), (without, f"all but the {which}")):
+            owed = case.owed(dout)
+            if owed is not None and owed.any() and case.is_like(owed):
                 return words
     return None
 

@@ -41,7 +41,7 @@ def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
         dout, node = pending.get(tensor), tensor.node
         if dout is None or node is None:
             continue
-        given, kept = dout.copy(), [array.copy() for array in arrays(node.saved)]
+        given, kept = dout.copy(order="K"), [array.copy() for array in arrays(node.saved)]
         try:
             contributions = list(_contributions(node, given))
         except Exception as error:  # whatever a learner's own backward may raise
@@ -51,9 +51,19 @@ def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
             pending[parent] = pending[parent] + grad if parent in pending else grad
         if not same_bits(given, dout):
             overwrites.append(f"backward of {node.name} writes into dout, which it only borrows")
-        if not all(same_bits(a, b) for a, b in zip(kept, arrays(node.saved))):
-            overwrites.append(f"backward of {node.name} changes what its forward saved")
+        if not unchanged(node, kept):
+            overwrites.append(changes_saved(node))
     return Walk(pending, parts, overwrites)
+
+
+def unchanged(node: Node, kept: list[np.ndarray]) -> bool:
+    """Whether the arrays that forward saved are still as they were when they were `kept`."""
+    return all(same_bits(a, b) for a, b in zip(kept, arrays(node.saved)))
+
+
+def changes_saved(node: Node) -> str:
+    """What is wrong with it where they are not."""
+    return f"backward of {node.name} changes what its forward saved"
 
 
 def _contributions(node: Node, dout: np.ndarray) -> Iterator[tuple[int, Tensor, np.ndarray]]:

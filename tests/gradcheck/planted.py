@@ -73,6 +73,26 @@ def scattering(change):
 
 plant_lookup("lost by +=", "overwritten", lambda dE, ids, g: dE.__setitem__(ids, dE[ids] + g))
 plant_lookup("assigned", "overwritten", lambda dE, ids, g: dE.__setitem__(ids, g))
+
+
+def _by_part(axis):
+    """A loop over sequences, or over time steps, that loses repeats within each."""
+
+    def fill(dE, ids, g):
+        for some, arriving in zip(
+            np.moveaxis(ids.reshape(IDS.shape), axis, 0),
+            np.moveaxis(g.reshape(*IDS.shape, -1), axis, 0),
+        ):
+            dE[some] += arriving
+
+    return fill
+
+
+plant_lookup("repeats lost within a sequence", "overwritten", _by_part(0))
+plant_lookup(
+    "rolled along time", "shifted ids",
+    scattering(lambda i, g: (i, np.roll(g.reshape(*IDS.shape, -1), 1, axis=1).reshape(g.shape))),
+)  # fmt: skip
 plant_lookup("first use kept", "overwritten", lambda dE, ids, g: dE.__setitem__(ids[::-1], g[::-1]))
 plant_lookup("ids reversed", "reversed scatter", scattering(lambda i, g: (i[::-1], g)))
 plant_lookup("ids up by one", "shifted ids", scattering(lambda i, g: ((i + 1) % V, g)))
@@ -160,6 +180,13 @@ plant("project dweight transposed", "transposed",
 plant("project bias not summed", "broadcast not summed",
       broken("project", lambda g, s: (*F.project.backward(g, s)[:2], g[0])),
       (4, 3), (5, 3), (5,))  # fmt: skip
+plant("project bias summed along the wrong axis", "wrong axis",
+      broken("project", lambda g, s: (*F.project.backward(g, s)[:2], g.sum(axis=1))),
+      (4, 3), (4, 3), (4,))  # fmt: skip
+plant("matmul dW of the last sample", "sample dropped",
+      broken("matmul", lambda g, s: (g @ s.b.T, s.a[-1:].T @ g[-1:])), (4, 3), (3, 2))  # fmt: skip
+plant("matmul dW without the first sample", "sample dropped",
+      broken("matmul", lambda g, s: (g @ s.b.T, s.a[1:].T @ g[1:])), (4, 3), (3, 2))  # fmt: skip
 plant("project bias averaged", "broadcast not summed",
       broken("project", lambda g, s: (*F.project.backward(g, s)[:2], g.mean(axis=0))),
       (4, 3), (5, 3), (5,))  # fmt: skip
@@ -369,6 +396,15 @@ def _bag_sums(g, s):
     return F.embedding_bag.backward(g, s._replace(factors=None))
 
 
+def _bag_by_bag(g, s):
+    out = np.zeros((s.num_rows, g.shape[1]))
+    for bag in range(len(g)):
+        out[s.ids[s.bags == bag]] += g[bag]
+    return out
+
+
+plant("bag loses repeats within a bag", "overwritten",
+      lambda E: broken("embedding_bag", _bag_by_bag)(E, IDS), (V, D))  # fmt: skip
 plant("bag loses repeats", "overwritten",
       lambda E: broken("embedding_bag", _bag_overwrites)(E, IDS), (V, D))  # fmt: skip
 plant("bag mean without 1/n", "missing mean factor",
@@ -391,6 +427,37 @@ def _eats_what_was_saved(g, s):
     s[0][...] *= 0.5
     return g * s[0] * 2
 
+
+def _sorts_saved_ids(g, s):
+    dE = F.lookup.backward(g, s)
+    s.ids.sort()
+    return dE
+
+
+def _in_memory_order(g, s):
+    return g.ravel(order="K").reshape(g.shape) * s[0]
+
+
+def _workspace(x):
+    buffer = np.empty((4, 3))
+    double = differentiable(
+        lambda a: (2 * a, ()), lambda g, s: np.multiply(g, 2, out=buffer), "double"
+    )
+    return F.tanh(double(x)) + double(x)
+
+
+def _closes_over(x):
+    factor = x.data.copy()
+    return differentiable(lambda a: (a * factor, ()), lambda g, s: g * factor, "mine")(x)
+
+
+plant("backward sorts what was saved", "in-place gradient",
+      lambda E: broken("lookup", _sorts_saved_ids)(E, IDS.copy()), (V, D))  # fmt: skip
+plant("dout read in the order of memory", "memory order",
+      lambda x: F.transpose(broken("exp", _in_memory_order)(x), (1, 0)), (4, 4))  # fmt: skip
+plant("workspace handed back", "workspace handed back", _workspace, (4, 3))
+plant("array closed over", "missing path", _closes_over, (4, 3))
+plant("detached through a float", "missing path", lambda x: x * float(x.data.sum()), (4, 3))
 
 _noise = np.random.default_rng(5)
 
