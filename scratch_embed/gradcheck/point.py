@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck import surrogates
+from scratch_embed.gradcheck.beside import misshapen
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.diagnose import misshapen, once_only
+from scratch_embed.gradcheck.diagnose import once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
