@@ -205,7 +205,7 @@ def _lookup_layers(draw: Draw) -> list[Case]:
     return [
         _layer_case(embedding, lambda: embedding(IDS)),
         _layer_case(bag, lambda: bag(IDS.reshape(-1), offsets)),
-        _layer_case(by_freq, lambda: by_freq(IDS)),
+        _layer_case(by_freq, lambda: by_freq(IDS), options="scale_grad_by_freq"),
         _layer_case(hashed, lambda: hashed([["cat", "dog"], ["cat", "house"]])),
         _layer_case(learned, lambda: learned(5), options="past_end=interpolate"),
         _layer_case(clamped, lambda: clamped(5), options="past_end=clamp"),
@@ -273,7 +273,8 @@ def _options(case: Case) -> list[str]:
         return [case.options] if case.options else []
     nodes = [tensor.node for tensor in tape(case.fn(*case.tensors)) if tensor.node]
     own = next(node for node in nodes if node.name == case.name)
-    arrays = [key for key, value in own.options.items() if isinstance(value, np.ndarray)]
-    given = [f"{key}={value}" for key, value in own.options.items() if key not in arrays] + arrays
+    arrays = {key: value for key, value in own.options.items() if isinstance(value, np.ndarray)}
+    given = [f"{key}={value}" for key, value in own.options.items() if key not in arrays]
+    given += [f"{key} ({value.dtype})" for key, value in arrays.items()]
     beside = [f"with {node.name}" for node in reversed(nodes) if node is not own]
     return [", ".join([*given, *beside])] if given or beside else []

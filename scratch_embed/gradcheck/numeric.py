@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.gradcheck.quotient import quotient
 from scratch_embed.tensor import Tensor, no_grad
 
 CENTRAL_STEP = 1e-5  # about eps^(1/3)
@@ -135,7 +136,7 @@ def central(line: Line, noise: float, h: float = CENTRAL_STEP) -> Measured:
     if line.side:
         return one_sided(line, noise)
     h = line.step(h)
-    return Measured((line(h) - line(-h)) / (2 * h), h, noise / h)
+    return Measured(quotient(line, h), h, noise / h)
 
 
 def one_sided(line: Line, noise: float, h: float = ONE_SIDED_STEP) -> Measured:

@@ -322,7 +322,7 @@ plant("infinity in one column", "not a number",
       broken("exp", lambda g, s: np.where(np.arange(5) == 3, np.inf, g * s[0])),
       (4, 5))  # fmt: skip
 plant("relu guided", "dout cut off",
-      broken("relu", lambda g, s: np.where(s[0], np.maximum(g, 0), 0)), (3, 2))  # fmt: skip
+      broken("relu", lambda g, s: np.where(s[0], 0, np.maximum(g, 0))), (3, 2))  # fmt: skip
 plant("relu of the gradient", "dout cut off",
       broken("relu", lambda g, s: np.maximum(g, 0)), (4, 3))  # fmt: skip
 plant("sigmoid half off", "constant factor",

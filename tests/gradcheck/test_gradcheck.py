@@ -151,7 +151,7 @@ BUGS = {
     "tanh without the square": (broken("tanh", lambda d, s: d * (1 - s[0])), [(4, 3)]),
     "exponent forgotten": (
         lambda x: broken("power", lambda d, s: d * s[0] ** 2)(x, 3), [(4, 3)]),
-    "relu leaks": (broken("relu", lambda d, s: np.where(s[0], d, 0.01 * d)), [(4, 3)]),
+    "relu leaks": (broken("relu", lambda d, s: np.where(s[0], 0.01 * d, d)), [(4, 3)]),
     "transpose not undone": (
         lambda x: broken("transpose", lambda d, s: d.transpose(s[0]))(x, (1, 2, 0)), [(3, 3, 3)]),
     "reshape in column order": (
