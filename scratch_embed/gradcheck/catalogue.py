@@ -11,7 +11,7 @@ from scratch_embed import functional as F
 from scratch_embed import layers
 from scratch_embed.layers import layer
 from scratch_embed.ops.onehot import one_hot
-from scratch_embed.tensor import Tensor
+from scratch_embed.tensor import Tensor, tape
 
 IDS = np.array([[4, 1, 1], [0, 4, 4]])  # rows 2, 3 and 5 of six are never looked up
 ONCE, TWICE = np.array([4, 1, 0]), np.array([4, 1, 4])
@@ -21,6 +21,7 @@ class Case(NamedTuple):
     name: str  # of the operation in `functional`, or of a layer
     fn: Callable[..., Tensor]
     tensors: list[Tensor]
+    options: str = ""  # of a layer; those of an operation are read from the tape
 
 
 class Draw:
@@ -204,10 +205,10 @@ def _lookup_layers(draw: Draw) -> list[Case]:
     return [
         _layer_case(embedding, lambda: embedding(IDS)),
         _layer_case(bag, lambda: bag(IDS.reshape(-1), offsets)),
-        _layer_case(by_freq, lambda: by_freq(IDS)),
+        _layer_case(by_freq, lambda: by_freq(IDS), options="scale_grad_by_freq"),
         _layer_case(hashed, lambda: hashed([["cat", "dog"], ["cat", "house"]])),
-        _layer_case(learned, lambda: learned(5)),
-        _layer_case(clamped, lambda: clamped(5)),
+        _layer_case(learned, lambda: learned(5), options="past_end=interpolate"),
+        _layer_case(clamped, lambda: clamped(5), options="past_end=clamp"),
         _layer_case(scaled, lambda: scaled(IDS)),
         _layer_case(head, lambda: head(small(IDS))),
     ]
@@ -244,6 +245,36 @@ def _model_layers(draw: Draw) -> list[Case]:
     ]
 
 
-def _layer_case(part: layer.Layer, run: Callable[[], Tensor], *inputs: Tensor) -> Case:
+def _layer_case(
+    part: layer.Layer, run: Callable[[], Tensor], *inputs: Tensor, options: str = ""
+) -> Case:
     """The layer's own weights are nudged, and its inputs if they are given."""
-    return Case(type(part).__name__, lambda *_: F.tanh(run()), [*inputs, *part.parameters()])
+    tensors = [*inputs, *part.parameters()]
+    return Case(type(part).__name__, lambda *_: F.tanh(run()), tensors, options)
+
+
+def titles(chosen: list[Case]) -> list[str]:
+    """What to call each case: its operation and what sets it apart from others of that name."""
+    names = [" ".join([case.name, *_options(case)]) for case in chosen]
+    shapes = [", ".join(str(tensor.shape) for tensor in case.tensors) for case in chosen]
+    called = [
+        name if names.count(name) == 1 else f"{name} of {shape}"
+        for name, shape in zip(names, shapes)
+    ]
+    return [  # and if nothing sets them apart that can be seen, they are counted
+        title if called.count(title) == 1 else f"{title}, {called[: i + 1].count(title)}"
+        for i, title in enumerate(called)
+    ]
+
+
+def _options(case: Case) -> list[str]:
+    """The keywords that its operation was called with, and the operations beside it."""
+    if case.name not in F.__all__:
+        return [case.options] if case.options else []
+    nodes = [tensor.node for tensor in tape(case.fn(*case.tensors)) if tensor.node]
+    own = next(node for node in nodes if node.name == case.name)
+    arrays = {key: value for key, value in own.options.items() if isinstance(value, np.ndarray)}
+    given = [f"{key}={value}" for key, value in own.options.items() if key not in arrays]
+    given += [f"{key} ({value.dtype})" for key, value in arrays.items()]
+    beside = [f"with {node.name}" for node in reversed(nodes) if node is not own]
+    return [", ".join([*given, *beside])] if given or beside else []

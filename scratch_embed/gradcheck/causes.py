@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
 from scratch_embed.gradcheck import predictions as p
 
@@ -25,140 +26,188 @@ class Cause(NamedTuple):
 class Hypothesis(NamedTuple):
     name: str
     test: Callable[[p.Case], str | None]
-    sentence: str  # {op}: the operation, {to}: its input, {detail}: what the test answered
+    # {half}: its backward, {op}: the operation, {to}: the input, {detail}: what the test answered
+    sentence: str
 
 
 HYPOTHESES = [
+    Hypothesis("not a number", p.not_finite, "{half} hands {to} {detail}"),
     Hypothesis(
         "missing path",
         p.nothing,
-        "{op} sends nothing back to {to}; the gradient of a tensor is the sum over all its uses",
+        "{half} sends nothing back to {to}; the gradient of a tensor is the sum over all its uses",
     ),
     Hypothesis(
         "dout ignored",
         p.ignores_dout,
-        "{op} does not multiply by dout: twice the arriving gradient gives the same answer",
+        "{half} does not multiply by dout: twice the arriving gradient gives the same answer",
+    ),
+    Hypothesis(
+        "memory order",
+        p.memory_order,
+        "{half} reads dout in the order in which it lies in memory, as ravel('K') does, and a dout "
+        "that was transposed on its way lies column by column",
+    ),
+    Hypothesis(
+        "dout cut off",
+        p.dout_cut_off,
+        "{half} drops what arrives below 0, as guided backpropagation does for pictures; the "
+        "derivative hands on the negative part of dout as well",
     ),
     Hypothesis(
         "overwritten",
-        p.overwritten,
-        "repeated ids are overwritten instead of added: {op} keeps only the {detail} use of a row, "
-        "as grad[ids] = dout and grad[ids] += dout both do; np.add.at or scatter_add sums them all",
+        r.overwritten,
+        "repeated ids are overwritten instead of added: {half} keeps only the {detail} use of a "
+        "row, as grad[ids] = dout and grad[ids] += dout both do; np.add.at or scatter_add sums "
+        "them all",
+    ),
+    Hypothesis(
+        "overwritten",
+        r.overwritten_within,
+        "repeated ids are overwritten instead of added within each {detail}, as in a loop of "
+        "grad[ids] += dout over one {detail} at a time in {half}; np.add.at or scatter_add sums "
+        "them all",
     ),
     Hypothesis(
         "reversed scatter",
-        p.reversed_ids,
-        "{op} scatters in reversed order: the ids run one way and the rows of dout the other",
+        r.reversed_ids,
+        "{half} scatters in reversed order: the ids run one way and the rows of dout the other",
     ),
     Hypothesis(
         "swapped axes",
-        p.swapped_axes,
-        "{op} reads the ids column by column and dout row by row: batch and time are exchanged",
+        r.swapped_axes,
+        "{half} reads the ids column by column and dout row by row: batch and time are exchanged",
     ),
-    Hypothesis("shifted ids", p.shifted, "{op} is off by one: {detail}"),
-    Hypothesis("missed position", p.missed, "{op} leaves out the {detail} position of the batch"),
+    Hypothesis("shifted ids", r.shifted, "{half} is off by one: {detail}"),
+    Hypothesis("missed position", r.missed, "{half} leaves out {detail} of the batch"),
     Hypothesis(
         "averaged repeats",
-        p.averaged,
-        "{op} divides each row by its number of uses; only scale_grad_by_freq=True asks for that",
+        r.averaged,
+        "{half} divides each row by its number of uses; only scale_grad_by_freq=True asks for that",
     ),
     Hypothesis(
         "option ignored",
-        p.option_ignored,
-        "{op} answers with the plain derivative and does not honour {detail}",
+        r.option_ignored,
+        "{half} answers with the plain derivative and does not honour {detail}",
     ),
     Hypothesis(
         "row dropped",
-        p.row_dropped,
-        "{op} gives row {detail} of {to} nothing, as if it were a padding_idx",
+        r.row_dropped,
+        "{half} gives row {detail} of {to} nothing, as if it were a padding_idx",
     ),
+    Hypothesis("row dropped", r.row_missing, "{half} gives row {detail} of {to} nothing"),
     Hypothesis(
         "wrong sign",
         p.wrong_sign,
-        "{op} has the wrong sign: every entry for {to} is minus what it should be",
+        "{half} has the wrong sign: every entry for {to} is minus what it should be",
     ),
     Hypothesis(
         "missing mean factor",
         p.missing_mean,
-        "{op} does not divide by {detail}: the gradient of a mean over n is 1/n of that of a sum",
+        "{half} does not divide by {detail}: the gradient of a mean over n is 1/n of that of a sum",
     ),
+    Hypothesis("wrong axis", p.summed_wrongly, "{half} sums the gradient of {to} along {detail}"),
+    Hypothesis("wrong axis", p.wrong_axis, "{half} cuts the gradient of {to} along {detail}"),
     Hypothesis(
         "broadcast not summed",
         p.not_summed,
-        "{op} stretched {to} over several places and hands back {detail}, not their sum",
+        "{op} stretched {to} over several places, and {half} hands back {detail}, not their sum",
     ),
     Hypothesis(
         "constant factor",
         p.constant_factor,
-        "{op} is off by a constant factor: each entry for {to} is {detail} times what it should be",
+        "{half} is off by a constant factor: each entry for {to} is {detail} times what it should "
+        "be",
     ),
     Hypothesis(
         "exchanged gradients",
         p.exchanged,
-        "{op} returns its gradients in the wrong order: {to} gets that of another input",
+        "{half} returns its gradients in the wrong order: {to} gets that of another input",
     ),
     Hypothesis(
         "transposed",
         p.transposed,
-        "{op} hands {to} a transposed gradient; for out = x @ W they are dx = dout @ W.T and "
+        "{half} hands {to} a transposed gradient; for out = x @ W they are dx = dout @ W.T and "
         "dW = x.T @ dout",
     ),
     Hypothesis(
         "transposed",
         p.forward_again,
-        "{op} sends dout through its forward once more; what is due is the transpose, which for a "
+        "{half} sends dout through forward once more; what is due is the transpose, which for a "
         "move or a rotation is the way back",
     ),
-    Hypothesis("misplaced", p.misplaced, "{op} hands {to} the right numbers in the wrong places"),
+    Hypothesis("misplaced", p.misplaced, "{half} hands {to} the right numbers in the wrong places"),
     Hypothesis(
         "no shift by the target",
         d.no_target,
-        "{op} forgets the target: the error is p - 1 there, and p elsewhere",
+        "{half} forgets the target: the error is p - 1 there, and p elsewhere",
     ),
     Hypothesis(
         "softmax diagonal",
         d.diagonal_softmax,
-        "{op} treats each score alone, but raising one lowers every other probability: "
+        "{half} treats each score alone, but raising one lowers every other probability: "
         "dz = p (dout - sum of p dout)",
     ),
     Hypothesis(
         "stale gradient",
         d.not_from_zero,
-        "{op} adds the gradient of {to} to {detail} everywhere: start from np.zeros, not from "
+        "{half} adds the gradient of {to} to {detail} everywhere: start from np.zeros, not from "
         "np.ones, np.empty or what a call before left there",
     ),
     Hypothesis(
         "leak",
         d.leaks,
-        "{op} hands gradient to entries of {to} that get none: unused, masked, ignored or cut off",
+        "{half} hands gradient to entries of {to} that get none: unused, masked, ignored or cut "
+        "off",
     ),
     Hypothesis(
         "dout passed on",
         d.passed_on,
-        "{op} hands dout on as it came: its own derivative is missing",
+        "{half} hands dout on as it came: its own derivative is missing",
     ),
     Hypothesis(
         "statistics held constant",
         d.statistics_constant,
-        "{op} holds the mean and variance of a row constant, though they move with {to}",
+        "{half} holds the mean and variance of a row constant, though they move with {to}",
+    ),
+    Hypothesis(
+        "statistics wrong",
+        d.statistics_wrong,
+        "{half} sends something else than it should through the mean or the variance of a row: "
+        "left out, taken twice, a sum for a mean, or another power of the deviation",
     ),
     Hypothesis(
         "overwritten",
-        p.overwritten_beside,
+        r.overwritten_beside,
         "repeated ids are overwritten instead of added: of {to} just the rows that {op} reads more "
         "than once are wrong, as after grad[ids] += dout; np.add.at or scatter_add sums them all",
     ),
     Hypothesis(
         "missing path",
-        p.one_way_unpaid,
-        "{op} uses {to} in more than one way, and one of them sends nothing back: {detail}",
+        r.one_way_unpaid,
+        "{op} uses {to} in more than one way, and for one of them {half} sends nothing back: "
+        "{detail}",
+    ),
+    Hypothesis(
+        "sample dropped",
+        p.one_sample,
+        "{half} answers for {detail} of the samples in the batch; {to} is used by all of them",
     ),
     Hypothesis(
         "local derivative",
         d.anything,
-        "the derivative inside {op} is wrong for {to}; no known pattern fits it",
+        "{half} is wrong for {to}; no known pattern fits it",
     ),
 ]
+
+
+def half(op: str) -> str:
+    """The half of an operation that a wrong gradient comes from, in words.
+
+    >>> half("lookup"), half("lookup_backward")
+    ('backward of lookup', 'lookup_backward')
+    """
+    return op if op.endswith("backward") else f"backward of {op}"
 
 
 def name_cause(case: p.Case, to: str) -> Cause:
@@ -167,6 +216,6 @@ def name_cause(case: p.Case, to: str) -> Cause:
     for hypothesis in HYPOTHESES:
         detail = hypothesis.test(case)
         if detail is not None:
-            sentence = hypothesis.sentence.format(op=op, to=to, detail=detail)
-            return Cause(hypothesis.name, op, sentence)
+            words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}
+            return Cause(hypothesis.name, op, hypothesis.sentence.format(**words, detail=detail))
     raise AssertionError("the last hypothesis fits everything")

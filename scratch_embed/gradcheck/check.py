@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from scratch_embed.gradcheck.report import Report
 from scratch_embed.tensor import Tensor
 
 MODES = ("elementwise", "directional")
-RULE = "|a - n| <= rtol max(|a|, |n|) + 1e-8 max|gradient| + noise, where rtol = {rtol:g}"
+RULE = (
+    "|a - n| <= {rtol:g} max(|a|, |n|) + 1e-8 g + noise, with a by backward, n by nudging, "
+    "g the largest gradient in its tensor, noise from rounding"
+)
 
 
 def gradcheck(
@@ -30,9 +34,9 @@ def gradcheck(
 ) -> Report:
     """Compare backward through `fn(*tensors)` with nudging each entry of each tensor.
 
-    The output, of any shape, is turned into one number by a random cotangent R,
-    L = sum(fn(*tensors) * R). An R of ones would hide every bug that hands the right gradients to
-    the wrong rows: scattering by reversed ids passes with ones and fails with random numbers.
+    A random cotangent R turns the output into one number, L = sum(fn(*tensors) * R). An R of ones
+    would hide every bug that hands the right gradients to the wrong rows: scattering by reversed
+    ids passes with ones and fails with random numbers.
 
     Parameters
     ----------
@@ -43,16 +47,16 @@ def gradcheck(
         "all"; every one must agree with backward.
     seed : of the cotangent and of the sample of entries.
     rtol : relative disagreement allowed, as in the rule printed with the report.
-    max_entries : per tensor; larger ones are sampled, tables by how their rows were used.
-    mode : "elementwise", or "directional": all entries of a tensor at once along one random
-        direction, which is fast. A direction that disagrees is followed by an elementwise check.
+    max_entries : per tensor; larger ones are sampled, tables by how their rows were used, and a
+        random direction goes through all entries.
+    mode : "elementwise", or "directional": all entries of a tensor at once along a random
+        direction, which is fast; if it disagrees, an elementwise check follows.
 
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
     when forward or backward gives other bits the second time, or when fn changes its inputs.
 
-    Raises ValueError for an unknown method or mode and for a tensor that was itself computed;
-    TypeError for arguments that are not Tensors of real numbers, or where only the complex step
-    was asked for and cannot be taken.
+    Raises ValueError for an unknown method or mode and a tensor that was computed; TypeError for
+    what is no Tensor of real numbers, and a complex step that cannot be taken if asked for alone.
 
     >>> from scratch_embed.functional import lookup
     >>> E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="E")
@@ -61,20 +65,21 @@ def gradcheck(
     """
     methods = _methods(method)
     _check_arguments(tensors, mode)
-    name = name or getattr(fn, "__name__", "fn")
     rng = stream(seed)
     with holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point = Point(fn, tensors, rng)
+        called = name or getattr(fn, "__name__", "fn")
+        compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
-        if mode == "directional" and not point.original:
-            quick = _compare(point, methods, _directions(point, rng), rtol, name, seed)
-            if quick.passed:
-                return quick
-        entries = _entries(point, max_entries, rng)
-        report = _compare(point, methods, entries, rtol, name, seed)
-        if mode == "directional" and report.passed and not point.original:
-            return quick  # the direction disagreed, and the entries looked at do not say where
-        if not report.passed:
+        directional = mode == "directional" and not point.original
+        quick = compare(_directions(point, rng)) if directional else None
+        if quick and quick.passed:
+            return quick
+        report = compare(_entries(point, max_entries, rng))
+        all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
+        if quick and not quick.agrees and report.passed and not all_seen:
+            return quick  # the entries looked at do not say where
+        if not report.agrees:
             report.causes = diagnose(point)
         return report
 
@@ -82,8 +87,10 @@ def gradcheck(
 def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
     found, skipped = measure(point, methods, places)
     finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
-    largest = max((float(grad.max(initial=0)) for grad in finite), default=0.0)
-    rows = [judge(point, place, got, rtol, largest) for place, got in zip(places, found)]
+    largest = [float(grad.max(initial=0)) for grad in finite]
+    rows = [
+        judge(point, place, got, rtol, largest[place.position]) for place, got in zip(places, found)
+    ]
     return Report(
         rows,
         name,
@@ -96,27 +103,40 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
 
 
 def _entries(point: Point, limit: int, rng) -> list[Place]:
-    """Entries of every tensor; whatever must be zero and is not is always among them."""
+    """Entries of every tensor; whatever must be zero and is not is always among them.
+
+    Where there are too many for all, a random direction goes through all of them at once: one lost
+    id among hundreds is in few samples, and in every direction.
+    """
     places = []
     for position, tensor in enumerate(point.checked):
-        chosen = sample.entries(tensor, point.uses[position], limit, rng)
+        sampled = tensor.size > limit and tensor not in point.original
+        if sampled:
+            places.append(_direction(tensor, position, rng))
+        chosen = sample.entries(tensor, point.uses[position], limit - sampled, rng)
         places += [Place(position, index) for index in _with_offenders(point, position, chosen)]
     return places
 
 
 def _directions(point: Point, rng) -> list[Place]:
-    """A random unit direction through every tensor, and whatever must be zero and is not."""
+    """A random direction through every tensor, and whatever must be zero and is not."""
     places = []
     for position, tensor in enumerate(point.checked):
-        direction = rng.standard_normal(tensor.shape)
-        direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-        if tensor.size:
-            places.append(Place(position, None, direction))
+        direction = _direction(tensor, position, rng)
+        places += [direction] if tensor.size else []
         places += [Place(position, index) for index in _with_offenders(point, position, [])]
     return places
 
 
+def _direction(tensor: Tensor, position: int, rng) -> Place:
+    direction = rng.standard_normal(tensor.shape)
+    direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+    return Place(position, None, direction)
+
+
 def _with_offenders(point: Point, position: int, chosen: list[tuple]) -> list[tuple]:
+    if not point.grads[position].ndim:  # a single number has no rows
+        return chosen
     rows = np.flatnonzero(point.zero_rows[position])
     found = np.argwhere(point.grads[position][rows] != 0)[:8]
     offenders = [(int(rows[row]), *map(int, rest)) for row, *rest in found]

@@ -14,8 +14,9 @@ from scratch_embed.gradcheck.numeric import (
     Line,
     Measured,
     central,
-    crosses_kink,
+    closer,
     holding,
+    is_kink,
 )
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG, Row
@@ -67,41 +68,79 @@ def measure(point: Point, methods: list[str], places: list[Place]):
 def judge(
     point: Point, place: Place, found: dict[str, Measured], rtol: float, largest: float
 ) -> Row:
-    """The verdict on one place, by the most exact method that was used."""
-    label, grad = point.name(place.position), point.grads[place.position]
-    analytic, missing = place.of(grad), place.of(point.missing[place.position])
-    uses, zero, why = _class(point, place)
+    """The verdict on one place, by the most exact method that was used.
 
-    def row(got: Measured, verdict: str | None = None, true: float | None = None) -> Row:
-        stated = 0.0 if zero and why else got.value - missing
-        noise = 8 * got.noise
-        allowed = rtol * max(abs(analytic), abs(stated)) + 1e-8 * largest + noise
-        allowed = max(allowed, np.finfo(float).tiny)
-        gap = abs(analytic - stated)
-        if verdict is None:
-            agrees = np.isfinite(analytic) and gap <= allowed and not (zero and analytic)
-            verdict = _in_words(agrees, zero, why)
-            size = max(abs(analytic), abs(stated), NEGLIGIBLE * largest)
-            if agrees and noise > 0.01 * size and abs(analytic) > min(REMAINDER, 8 * point.noise):
-                verdict = NOISE
-        return Row(label, place.index, uses, analytic, stated, gap, allowed, verdict, noise, true)
-
-    rows = {method: row(got) for method, got in found.items()}
+    A step that suits most functions is too long for some, such as log near 0. So where a real step
+    disagrees, shorter ones are asked before anybody is blamed; `found` then holds what they say.
+    """
+    said = _said(point, place, rtol, largest)
+    rows = {method: said.row(got) for method, got in found.items()}
     best = next(method for method in BEST_FIRST if method in rows)
-    true = None if why is None else _derivative(point, place, found[best])
-    if all(r.passed for r in rows.values()):
-        decided = [m for m in BEST_FIRST if m in rows and rows[m].verdict != NOISE]
-        return rows[decided[0] if decided else best]._replace(true=true)
-    if zero:
-        return rows[best]._replace(true=true)
-    real = found.get("central") or found.get("richardson")
-    real = real or central(_line(point, place), point.noise)
-    if row(real).passed and all(r.passed for m, r in rows.items() if m != "complex"):
-        return row(real, true=true)  # the complex step alone disagrees: not an analytic function
-    doubted = next((found[m] for m in rows if m != "complex" and not rows[m].passed), real)
-    if crosses_kink(_line(point, place), analytic + missing, doubted, point.noise, rtol):
-        return row(doubted, KINK)
-    return rows[best]._replace(true=true) if not rows[best].passed else row(doubted, true=true)
+    true = None if said.why is None else _derivative(point, place, found[best])
+    if said.zero or all(row.passed for row in rows.values()):
+        return _decided(rows)._replace(true=true)
+    line = _line(point, place)
+    near, real = closer(line, point.noise), [m for m in found if m != "complex"]
+    doubted = next((found[m] for m in real if not rows[m].passed), near)
+    for method in real:
+        if not rows[method].passed:
+            found[method], rows[method] = near, said.row(near)
+    if said.row(near).passed and all(rows[method].passed for method in real):
+        return said.row(near)._replace(true=true)  # if any, the complex step alone disagrees
+    if is_kink(line, None if place.index is None else said.slope, point.noise):
+        return said.row(doubted, KINK)
+    return _decided(rows)._replace(true=true)
+
+
+class _Said(NamedTuple):
+    """What backward says at a place, and how far from it a measurement may be."""
+
+    point: Point
+    place: Place
+    rtol: float
+    largest: float  # entry of this tensor's gradient
+    analytic: float
+    missing: float  # what documented options leave out
+    uses: int | None  # of its row, and how many of them are by operations that take all rows
+    whole: int
+    zero: bool  # whether it must be exactly 0
+    why: str | None  # the option that lets it differ from the derivative
+
+    @property
+    def slope(self) -> float:
+        """The derivative that backward stands for."""
+        return self.analytic + self.missing
+
+    def row(self, got: Measured, verdict: str | None = None) -> Row:
+        """The comparison with one measurement."""
+        stated, noise = float(got.value - self.missing), 8 * got.noise
+        if self.zero and self.why:
+            stated = 0.0
+        size, gap = max(abs(self.analytic), abs(stated)), abs(self.analytic - stated)
+        allowed = max(self.rtol * size + 1e-8 * self.largest + noise, np.finfo(float).tiny)
+        if verdict is None:
+            agrees = np.isfinite(gap) and gap <= allowed and not (self.zero and self.analytic)
+            verdict = _in_words(agrees, self.zero, self.why)
+            drowned = noise > 0.01 * max(size, NEGLIGIBLE * self.largest)
+            if agrees and drowned and abs(self.analytic) > min(REMAINDER, 8 * self.point.noise):
+                verdict = NOISE
+        label, index = self.point.name(self.place.position), self.place.index
+        numbers = self.analytic, stated, gap, allowed
+        return Row(label, index, self.uses, *numbers, verdict, noise, whole=self.whole)
+
+
+def _said(point: Point, place: Place, rtol: float, largest: float) -> _Said:
+    position = place.position
+    analytic, missing = place.of(point.grads[position]), place.of(point.missing[position])
+    return _Said(point, place, rtol, largest, analytic, missing, *_class(point, place))
+
+
+def _decided(rows: dict[str, Row]) -> Row:
+    """The row of the most exact method, among the wrong ones if there are any, or the told ones."""
+    in_order = [rows[method] for method in BEST_FIRST if method in rows]
+    wrong = [row for row in in_order if not row.passed]
+    told = [row for row in in_order if row.verdict != NOISE]
+    return (wrong or told or in_order)[0]
 
 
 class Agreement(NamedTuple):
@@ -157,15 +196,18 @@ def _in_words(agrees: bool, zero: bool, why: str | None) -> str:
     return UNUSED if zero else OK
 
 
-def _class(point: Point, place: Place) -> tuple[int | None, bool, str | None]:
-    """How often this row was used, whether its gradient must be 0, and the option that says so."""
+def _class(point: Point, place: Place) -> tuple[int | None, int, bool, str | None]:
+    """The uses of this row, of them those of all rows; whether it must get 0; the option that says.
+
+    See `_Said`, which they are fields of.
+    """
     if place.index is None or not place.index:
-        return None, False, None
+        return None, 0, False, None
     position, row = place.position, place.index[0]
-    counts = point.uses[position].counts
+    counts, whole, _ = point.uses[position]
     why = point.why[position].get(row) or ("max_norm" if point.edited(position, row) else None)
-    uses = None if counts is None else int(counts[row])
-    return uses, bool(point.zero_rows[position][row]), why
+    uses = None if counts is None else int(counts[row]) + whole
+    return uses, whole, bool(point.zero_rows[position][row]), why
 
 
 def _line(point: Point, place: Place) -> Line:

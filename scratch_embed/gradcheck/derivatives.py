@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.predictions import Case, answers, close
 
 
 def no_target(case: Case) -> str | None:
@@ -60,16 +60,32 @@ def diagonal_softmax(case: Case) -> str | None:
 
 
 def statistics_constant(case: Case) -> str | None:
+    """As below, and no entry of a row learns what arrived at the others."""
+    return "" if _beside_statistics(case) and not _mixes_rows(case) else None
+
+
+def statistics_wrong(case: Case) -> str | None:
     """What is left over is, row by row, a multiple of the row plus a constant."""
+    return "" if _beside_statistics(case) else None
+
+
+def _beside_statistics(case: Case) -> bool:
     if case.right.ndim < 2 or case.right.shape[-1] < 4:
-        return None
+        return False
     x, gap = case.part.tensor.data, case.wrong - case.right
     for row, left in zip(x.reshape(-1, x.shape[-1]), gap.reshape(-1, x.shape[-1])):
         basis = np.stack([np.ones_like(row), row], axis=1)
         rest = left - basis @ np.linalg.lstsq(basis, left, rcond=None)[0]
-        if np.abs(rest).max() > 1e-7 * np.abs(case.right).max():
-            return None
-    return ""
+        if not np.abs(rest).max() <= 1e-7 * np.abs(case.right).max():  # NaN is no match
+            return False
+    return True
+
+
+def _mixes_rows(case: Case) -> bool:
+    """Whether what arrives at the first entry of each row alone goes back to the others as well."""
+    first = np.zeros_like(case.dout)
+    first[..., 0] = case.dout[..., 0]
+    return any(grad[..., 1:].any() for grad in answers(case, first))
 
 
 def not_from_zero(case: Case) -> str | None:

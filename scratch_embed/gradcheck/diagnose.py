@@ -7,17 +7,18 @@ operation that is wrong from those that only pass its mistake on.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from scratch_embed.gradcheck.causes import Cause, name_cause
+from scratch_embed.gradcheck.beside import TOO_MANY, assigned, hidden, off_the_tape
+from scratch_embed.gradcheck.causes import Cause, half, name_cause
 from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, plain, same_bits
-from scratch_embed.ops.reduce import unbroadcast
-from scratch_embed.tensor import Tensor, tape
+from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
+from scratch_embed.tensor import Tensor
 
-TOO_MANY = 4096  # entries of one input that are nudged to find a cause
 MOST = 3  # causes named
 
 
@@ -31,6 +32,8 @@ def diagnose(point) -> list[Cause]:
         found += writes_inputs(point) or unsteady(point)
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
+    if not found:
+        found += reused(point) or hidden(point)
     return list(dict.fromkeys(found))[:MOST]
 
 
@@ -40,7 +43,9 @@ def wrong_operations(point) -> list[Cause]:
     found = []
     for part in point.walk.parts:
         right = rights[part.node.line, part.place]
-        if right is None or close(part.grad, right):
+        if right is None or not np.isfinite(part.dout).all():  # NaN has no right answer
+            continue
+        if close(part.grad, right) or np.abs(part.grad - right).max() <= _rounding(part):
             continue
         others = {
             place: other
@@ -48,21 +53,32 @@ def wrong_operations(point) -> list[Cause]:
             if line == part.node.line and place != part.place and other is not None
         }
         to = part.tensor.name or f"input {part.place}"
-        found.append(name_cause(Case(part, part.grad, right, others), to))
+        owed = partial(_owed, part)
+        found.append(name_cause(Case(part, part.grad, right, others, owed), to))
     return found
+
+
+def _owed(part: Part, dout: np.ndarray) -> np.ndarray | None:
+    return None if part.tensor.size > TOO_MANY else _alone(part._replace(dout=dout))
+
+
+def _rounding(part: Part) -> float:
+    """What rounding may leave of a gradient that is 0: of a softmax over one column, say."""
+    loss = float(np.abs(part.dout * part.out).sum())
+    return 1e3 * np.finfo(float).eps * loss / (float(np.abs(part.tensor.data).max()) or 1.0)
 
 
 def right_part(point, part: Part) -> np.ndarray | None:
     """What this contribution should be, measured; None where that cannot be done."""
-    if part.tensor.size > TOO_MANY:
-        return None
-    right = _alone(part)
+    right = _of_lookup(part) if part.tensor.size > TOO_MANY else _alone(part)
     if right is not None:
         if has_options(part):
             true, stated, _ = stated_gradient(part)
             right = right - (true - stated)
         return right
-    if part.tensor in point.checked:  # a leaf: what is owed to it, less what others gave
+    if (
+        part.tensor in point.checked and part.tensor.size <= TOO_MANY
+    ):  # a leaf: what is owed to it, less what others gave
         total = gradient(point.loss, part.tensor)
         total -= point.missing[point.checked.index(part.tensor)]
         given = [p.grad for p in point.walk.parts if p.tensor is part.tensor and p is not part]
@@ -87,24 +103,36 @@ def _alone(part: Part) -> np.ndarray | None:
     return gradient(Loss(run, (moved,), part.dout), moved)
 
 
+def _of_lookup(part: Part) -> np.ndarray | None:
+    """The same for a table too large to nudge, if its rows are looked up and that is all."""
+    ids, table = looked_up(part), part.tensor.data
+    if ids is None or not np.array_equal(table[ids], part.out):
+        return None
+    right = np.zeros(table.shape)
+    np.add.at(right, ids.reshape(-1), part.dout.reshape(-1, table.shape[1]))
+    return right
+
+
 def unsteady(point) -> list[Cause]:
     """Operations whose backward answers otherwise the second time."""
     found = []
     for part in point.walk.parts:
         answers = []
         for _ in range(3):
-            grads = [g for t, g in part.node.gradients(part.dout.copy()) if t is part.tensor]
+            grads = [
+                g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor
+            ]
             answers.append(np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape))
         one, two, three = answers
         if same_bits(one, two) and same_bits(two, three):
             continue
         op = part.node.name
         if close(two - one, three - two, 1e-9):
-            sentence = f"{op} adds to a gradient that it keeps from call to call: start from zeros"
+            sentence = f"{half(op)} adds to what it keeps from call to call: start from zeros"
             found.append(Cause("stale gradient", op, sentence))
         else:
             sentence = (
-                f"backward of {op} is random: the same call gives different gradients, as from "
+                f"{half(op)} is random: the same call gives different gradients, as from "
                 "np.empty, which is not np.zeros, or from a Generator"
             )
             found.append(Cause("not deterministic", op, sentence))
@@ -151,62 +179,21 @@ def _writes(part: Part, place: int) -> Cause:
     return Cause("in-place input", op, sentence)
 
 
-def off_the_tape(point) -> list[Cause]:
-    """Tensors that move the output on a way that the tape does not know of."""
+def reused(point) -> list[Cause]:
+    """Operations whose backward hands back the same memory, its own workspace, at every call."""
     found = []
-    for position, tensor in enumerate(point.checked):
-        name = point.name(position)
-        total = gradient(point.loss, tensor) if tensor.size <= TOO_MANY else np.zeros(1)
-        if not point.out.requires_grad and total.any():
-            at = "the output"
-        else:
-            at = _moving_constant(point, tensor)
-        if at:
+    for part in point.walk.parts:
+        one, two = (
+            [g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor]
+            for _ in range(2)
+        )
+        if any(np.shares_memory(np.asarray(a), np.asarray(b)) for a, b in zip(one, two)):
+            op = part.node.name
             sentence = (
-                f"{name} also reaches {at} off the tape (through .data, .numpy() or no_grad), so "
-                "that path sends no gradient back"
+                f"{half(op)} hands back the same array at every call, so the second use of {op} "
+                "overwrites what the first one sent; make a new array"
             )
-            found.append(Cause("missing path", "", sentence))
-    return found
-
-
-def _moving_constant(point, tensor: Tensor) -> str | None:
-    """The operation with an input that is a constant on the tape, yet moves with `tensor`."""
-    start, before = tensor.data.copy(), _constants(point.out)
-    try:
-        tensor.data[...] = start + 1e-3 * np.random.default_rng(0).standard_normal(start.shape)
-        after = _constants(point.fn(*point.tensors))
-    finally:
-        tensor.data[...] = start
-    for (op, was), (_, now) in zip(before, after):
-        if not same_bits(was, now):
-            return op
-    return None
-
-
-def _constants(out: Tensor) -> list[tuple[str, np.ndarray]]:
-    """Copies of the real arrays that operations took in and that ask for no gradient."""
-    found = []
-    for node in (tensor.node for tensor in tape(out) if tensor.node is not None):
-        for value in node.inputs:
-            if not (isinstance(value, Tensor) and value.requires_grad):
-                value = plain(value)
-                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                    found.append((node.name, value.copy()))
-    return found
-
-
-def assigned(point) -> list[Cause]:
-    """Tensors whose `.grad` is one of their contributions, where it should be the sum."""
-    found = []
-    for position, (tensor, grad) in enumerate(zip(point.checked, point.grads)):
-        parts = [part.grad for part in point.walk.parts if part.tensor is tensor]
-        if len(parts) > 1 and any(close(grad, part) for part in parts):
-            sentence = (
-                f"the gradient of {point.name(position)} is set instead of added to: it has "
-                f"{len(parts)} contributions, and only one is left"
-            )
-            found.append(Cause("missing path", "", sentence))
+            found.append(Cause("workspace handed back", op, sentence))
     return found
 
 
@@ -224,37 +211,10 @@ def writer(problem: str) -> Cause:
     return Cause("in-place gradient", "", f"{problem}; write into a new array")
 
 
-def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
-    """The first operation whose backward answers in a shape that is not that of its input."""
-    pending = {out: cotangent}
-    for tensor in tape(out):
-        node, dout = tensor.node, pending.get(tensor)
-        if node is None or dout is None:
-            continue
-        try:
-            for parent, grad in node.gradients(dout.copy()):
-                grad = np.asarray(grad)
-                pending[parent] = pending[parent] + grad if parent in pending else grad
-        except ValueError:
-            grads = node.backward(dout.copy(), node.saved)
-            grads = grads if isinstance(grads, (tuple, list)) else (grads,)
-            for place, (parent, grad) in enumerate(zip(node.inputs, grads)):
-                given = isinstance(parent, Tensor) and grad is not None
-                if given and np.shape(grad) != parent.shape:
-                    return _shape_cause(node.name, place, parent, np.asarray(grad))
-    return None
-
-
-def _shape_cause(op: str, place: int, tensor: Tensor, grad: np.ndarray) -> Cause:
-    to = tensor.name or f"input {place}"
-    start = f"{op} hands {to} of shape {tensor.shape} a gradient of shape {grad.shape}"
-    try:
-        summed = unbroadcast(grad, tensor.shape).shape == tensor.shape
-    except (ValueError, IndexError, np.exceptions.AxisError):
-        summed = False
-    if summed and grad.size > tensor.size:
-        sentence = f"{start}: it was stretched, and what its copies get must be summed"
-        return Cause("broadcast not summed", op, sentence)
-    if sorted(grad.shape) == sorted(tensor.shape):
-        return Cause("transposed", op, f"{start}: its axes are in another order")
-    return Cause("wrong shape", op, start)
+def once_only(op: str) -> Cause:
+    """The cause when a backward has used up what its forward saved."""
+    sentence = (
+        f"{half(op)} can be called once only: it changes what forward saved, as saved.pop() "
+        "does; read it and leave it there, for a second backward must add the same once more"
+    )
+    return Cause("called once", op, sentence)

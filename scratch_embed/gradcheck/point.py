@@ -10,13 +10,22 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck import surrogates
+from scratch_embed.gradcheck.beside import misshapen
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.diagnose import misshapen
+from scratch_embed.gradcheck.diagnose import once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
-from scratch_embed.gradcheck.walk import Walk, same_bits, walk
-from scratch_embed.tensor import Tensor
+from scratch_embed.gradcheck.walk import (
+    BackwardFailed,
+    Walk,
+    arrays,
+    changes_saved,
+    same_bits,
+    unchanged,
+    walk,
+)
+from scratch_embed.tensor import Tensor, tape
 
 
 class Point:
@@ -32,7 +41,7 @@ class Point:
     original : the data before a max_norm edit, for each table that was edited.
     problems : what is wrong beside the numbers, in words.
     changed : names of inputs that fn changes in place, other than by max_norm.
-    broken : why backward raised an error, or None.
+    broken : why backward raised an error, the first time or when run again, or None.
     noise : rounding error in one evaluation of L.
     """
 
@@ -74,8 +83,8 @@ class Point:
 
     def _zero_rows(self, position: int) -> np.ndarray:
         """Which rows must have a gradient of exactly 0: never used, or padding, in lookups."""
-        counts, only_lookups, padding = self.uses[position]
-        if counts is None or not only_lookups:
+        counts, whole, padding = self.uses[position]
+        if counts is None or whole:
             return np.zeros(self.checked[position].shape[:1] or (1,), bool)
         rows = counts == 0
         rows[list(padding)] = True
@@ -113,6 +122,8 @@ class Point:
 
     def _backward(self) -> None:
         """The gradients, twice, and the walk along the tape."""
+        nodes = [tensor.node for tensor in tape(self.out) if tensor.node is not None]
+        saved = [(node, [a.copy() for a in arrays(node.saved)]) for node in nodes]
         try:
             self.grads = gradients(self.out, self.cotangent, self.checked)
         except ValueError as error:
@@ -125,7 +136,15 @@ class Point:
         if not self.out.requires_grad:
             return
         self.problems += backward_again(self.out, self.cotangent, self.checked, self.grads)
-        self.walk = walk(self.out, self.cotangent)
+        try:
+            self.walk = walk(self.out, self.cotangent)
+        except BackwardFailed as failed:  # its cache was used up; a fresh tape has a full one
+            self.broken = once_only(str(failed))
+            self.walk = walk(self._run(), self.cotangent)
+        # what sorts its saved ids changes them once, before anybody walked
+        changed = [changes_saved(node) for node, kept in saved if not unchanged(node, kept)]
+        changed = [] if self.broken else changed  # which has said so
+        self.walk.overwrites.extend(p for p in changed if p not in self.walk.overwrites)
         self.problems += self.walk.overwrites
 
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:

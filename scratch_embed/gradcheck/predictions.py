@@ -7,14 +7,12 @@ sentence in `causes` has room for, which may be "".
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
-from scratch_embed.gradcheck.walk import Part, looked_up, plain
-from scratch_embed.kernels.ids import count_ids
+from scratch_embed.gradcheck.walk import Part, plain
 
 
 class Case(NamedTuple):
@@ -24,6 +22,7 @@ class Case(NamedTuple):
     wrong: np.ndarray
     right: np.ndarray
     others: dict[int, np.ndarray]  # what the same operation owes to its other inputs, by place
+    owed: Callable[[np.ndarray], np.ndarray | None]  # what it owes to this one for another dout
 
     @property
     def dout(self) -> np.ndarray:
@@ -43,44 +42,24 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
     if a.shape != b.shape:
         return False
     size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
-    return bool(np.abs(a - b).max(initial=0) <= tolerance * size)
+    return bool(np.isfinite(size) and np.abs(a - b).max(initial=0) <= tolerance * size)
 
 
-def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
-    """(ids, values) that the operation is to add up by id, if it looked up rows."""
-    saved, shape = case.part.node.saved, case.right.shape
-    if hasattr(saved, "bags") and case.part.place == 0:
-        return sent_by_id(case.part)
-    ids = looked_up(case.part)
-    if ids is None or case.dout.size != ids.size * shape[1]:
+def answers(case: Case, dout: np.ndarray) -> list[np.ndarray]:
+    """What the same backward contributes to this input for another dout."""
+    grads = case.part.node.gradients(dout)
+    return [np.asarray(grad) for tensor, grad in grads if tensor is case.part.tensor]
+
+
+def not_finite(case: Case) -> str | None:
+    """NaN or infinity, in backward or already in forward."""
+    if not np.isfinite(case.part.out).all():
+        return "what is no number, as its forward does already: keep away from where it has none"
+    bad = np.argwhere(~np.isfinite(case.wrong))
+    if not len(bad):
         return None
-    return ids, case.dout.reshape(-1, shape[1])
-
-
-def rows(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """(ids (N,), values (N, D)); none of either for operations that look nothing up."""
-    found = scatter(case)
-    if found is None:
-        return np.zeros(0, np.int64), np.zeros((0, 1))
-    return found[0].reshape(-1), found[1]
-
-
-def added(case: Case, ids: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A table of zeros with the values added to their rows."""
-    out = np.zeros(case.right.shape)
-    if len(ids):
-        np.add.at(out, ids, values)
-    return out
-
-
-def assigned(case: Case, index, values) -> np.ndarray:
-    """A table of zeros with the values written to their rows, one over the other."""
-    out = np.zeros(case.right.shape)
-    out[index] = values
-    return out
-
-
-# ---- rows of a table --------------------------------------------------------------------------
+    at = ", ".join(map(str, bad[0]))
+    return f"{case.wrong[tuple(bad[0])]} at [{at}], where its forward has a slope"
 
 
 def nothing(case: Case) -> str | None:
@@ -88,124 +67,27 @@ def nothing(case: Case) -> str | None:
     return None if case.wrong.any() else ""
 
 
-def overwritten(case: Case) -> str | None:
-    """Of the contributions to a row only the last, or only the first."""
-    ids, values = rows(case)
-    if case.part.node.name == "getitem":
-        index = plain(case.part.node.inputs[1])
-        return "last" if case.is_like(assigned(case, index, case.dout)) else None
-    if len(ids):
-        if case.is_like(assigned(case, ids, values)):
-            return "last"
-        if case.is_like(assigned(case, ids[::-1], values[::-1])):
-            return "first"
-    return None
-
-
-def reversed_ids(case: Case) -> str | None:
-    """dout[n] added to the row of id N - 1 - n."""
-    ids, values = rows(case)
-    return "" if case.is_like(added(case, ids[::-1], values)) else None
-
-
-def swapped_axes(case: Case) -> str | None:
-    """The ids (B, T) read as (T, B)."""
-    found = scatter(case)
-    if found is None or found[0].ndim != 2:
-        return None
-    return "" if case.is_like(added(case, found[0].T.reshape(-1), found[1])) else None
-
-
-def shifted(case: Case) -> str | None:
-    """Rows moved by one, around the end or held there; or each id with its neighbour's values."""
-    ids, values = rows(case)
-    count = len(case.right) if case.right.ndim else 0
-    for by in (1, -1):
-        around = np.roll(case.right, by, axis=0) if count > 1 else np.zeros(0)
-        held = added(case, np.clip(ids + by, 0, count - 1), values)
-        if case.is_like(around) or case.is_like(held):
-            return f"row v has what belongs to row v {'-' if by > 0 else '+'} 1"
-        if len(ids) and case.is_like(added(case, ids, np.roll(values, by, axis=0))):
-            return "each id is paired with the gradient of its neighbour in the batch"
-    return None
-
-
-def missed(case: Case) -> str | None:
-    """All but the last position, or all but the first."""
-    ids, values = rows(case)
-    if len(ids) and case.is_like(added(case, ids[:-1], values[:-1])):
-        return "last"
-    if len(ids) and case.is_like(added(case, ids[1:], values[1:])):
-        return "first"
-    return None
-
-
-def averaged(case: Case) -> str | None:
-    """Each row divided by its number of uses."""
-    ids, _ = rows(case)
-    if not len(ids):
-        return None
-    counts = np.maximum(count_ids(ids, len(case.right)), 1)
-    return "" if (counts > 1).any() and case.is_like(case.right / counts[:, None]) else None
-
-
-def option_ignored(case: Case) -> str | None:
-    """The derivative where padding_idx or scale_grad_by_freq asks for something else."""
-    if not has_options(case.part):
-        return None
-    true, _, why = stated_gradient(case.part)
-    return " and ".join(sorted(set(why.values()))) if case.is_like(true) else None
-
-
-def row_dropped(case: Case) -> str | None:
-    """All rows right but one, which is 0."""
-    if case.right.ndim != 2:
-        return None
-    empty = np.flatnonzero(~case.wrong.any(axis=1) & case.right.any(axis=1))
-    rest = case.right.copy()
-    rest[empty] = 0
-    return str(empty[0]) if len(empty) == 1 and case.is_like(rest) else None
-
-
-def one_way_unpaid(case: Case) -> str | None:
-    """A table read by ids and used in another way too, as a tied one is, with one way unpaid."""
-    for counts, wrong in _named_rows(case):
-        if case.wrong.any() and not case.wrong[counts == 0].any():
-            return "only the rows that its ids name get anything"
-        if np.array_equal(wrong, counts > 0):
-            return "every row is right but those that its ids name"
-    return None
-
-
-def overwritten_beside(case: Case) -> str | None:
-    """Such a table with both ways paid, and just the rows wrong that were read more than once."""
-    for counts, wrong in _named_rows(case):
-        if np.array_equal(wrong, counts > 1) and (counts == 1).any():
-            return ""
-    return None
-
-
-def _named_rows(case: Case) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(how often ids name each row, which rows are wrong), where rows not named get something."""
-    if case.right.ndim != 2 or not case.right.any():
-        return
-    gap = np.abs(case.wrong - case.right).max(axis=1)
-    wrong = gap > 1e-7 * np.abs(case.right).max()
-    for ids in case.arrays("iu"):
-        if ids.size and 0 <= ids.min() and ids.max() < len(wrong):
-            counts = count_ids(ids, len(wrong))
-            if case.right[counts == 0].any():
-                yield counts, wrong
-
-
 # ---- factors and sums -------------------------------------------------------------------------
 
 
 def ignores_dout(case: Case) -> str | None:
     """Backward is linear in dout: twice the dout must give twice the gradient."""
-    grads = case.part.node.gradients(2 * case.dout)
-    doubled = [np.asarray(grad) for tensor, grad in grads if tensor is case.part.tensor]
-    return "" if any(case.is_like(grad) for grad in doubled) else None
+    return "" if any(map(case.is_like, answers(case, 2 * case.dout))) else None
+
+
+def memory_order(case: Case) -> str | None:
+    """Another answer for the same dout where it lies column by column in memory."""
+    by_row = answers(case, case.dout.copy(order="C"))
+    by_column = answers(case, case.dout.copy(order="F"))
+    return None if all(map(close, by_row, by_column)) else ""
+
+
+def dout_cut_off(case: Case) -> str | None:
+    """Only where dout is positive: guided backpropagation, and its forebear that looks at no x."""
+    if case.dout.shape != case.right.shape:
+        return None
+    guided = np.where(case.dout > 0, case.right, 0)
+    return "" if case.is_like(guided) or case.is_like(np.maximum(case.dout, 0)) else None
 
 
 def wrong_sign(case: Case) -> str | None:
@@ -245,7 +127,7 @@ def missing_mean(case: Case) -> str | None:
 def not_summed(case: Case) -> str | None:
     """One slice, or the mean, of what is to be summed over the copies of a stretched input."""
     out = case.part.out
-    if case.right.size >= out.size:
+    if case.right.size >= out.size or _axis_of_slice(case.dout, case.right) is not None:
         return None
     c = ratio(case)
     if c and 0 < c < 1 and abs(1 / c - out.size / case.right.size) < 1e-6 / c:
@@ -253,6 +135,41 @@ def not_summed(case: Case) -> str | None:
     for copies in _copies(case):
         for which, words in ((0, "the first of its copies"), (-1, "the last of its copies")):
             if case.is_like(_one_copy(copies, case.right.shape, which)):
+                return words
+    return None
+
+
+def summed_wrongly(case: Case) -> str | None:
+    """Summed along another axis than the one it is stretched along, as in a square it can be."""
+    for copies in _copies(case):
+        gone = copies.ndim - case.right.ndim
+        if gone < 1:
+            continue
+        sums = {
+            axes: copies.sum(axis=axes) for axes in itertools.combinations(range(copies.ndim), gone)
+        }
+        taken = [axes for axes, summed in sums.items() if case.is_like(summed)]
+        lies = [axes for axes, summed in sums.items() if close(case.right, summed)]
+        if taken and lies:
+            return f"{_axes(taken[0])} of dout, but it was stretched along {_axes(lies[0])}"
+    return None
+
+
+def _axes(axes: tuple[int, ...]) -> str:
+    return ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))
+
+
+def one_sample(case: Case) -> str | None:
+    """What is owed for the last sample of the batch alone, for the first, or for all but one."""
+    if case.dout.ndim < 2 or len(case.dout) < 2:
+        return None
+    for at, which in ((-1, "last"), (0, "first")):
+        without = case.dout.copy()
+        without[at] = 0
+        alone = case.dout - without
+        for dout, words in ((alone, f"only the {which}"), (without, f"all but the {which}")):
+            owed = case.owed(dout)
+            if owed is not None and owed.any() and case.is_like(owed):
                 return words
     return None
 
@@ -283,6 +200,24 @@ def _one_copy(copies: np.ndarray, shape: tuple[int, ...], which: int) -> np.ndar
 def exchanged(case: Case) -> str | None:
     """The gradient of another input of the same operation."""
     return "" if any(case.is_like(other) for other in case.others.values()) else None
+
+
+def wrong_axis(case: Case) -> str | None:
+    """A slice of dout along one axis, where the input lies along another, as after a stack."""
+    taken, lies = (_axis_of_slice(case.dout, grad) for grad in (case.wrong, case.right))
+    if taken is None or lies is None or taken == lies:
+        return None
+    return f"axis {taken} of dout, while in the output it lies along axis {lies}"
+
+
+def _axis_of_slice(dout: np.ndarray, grad: np.ndarray) -> int | None:
+    """The axis along which `grad` is one slice of dout."""
+    if dout.ndim != grad.ndim + 1:
+        return None
+    for axis, length in enumerate(dout.shape):
+        if any(close(np.take(dout, k, axis), grad) for k in range(length)):
+            return axis
+    return None
 
 
 def transposed(case: Case) -> str | None:

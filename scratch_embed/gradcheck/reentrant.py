@@ -52,8 +52,16 @@ def forward_again(fn, tensors, out: Tensor) -> list[str]:
 
 def backward_again(out: Tensor, cotangent, tensors: list[Tensor], first) -> list[str]:
     """Compare a second backward over the same tape with the first: what is different, in words."""
+    try:
+        second = gradients(out, cotangent, tensors)
+    except Exception as error:  # noqa: BLE001  a learner's own backward may raise anything
+        problem = (
+            "backward cannot run a second time over the same tape, where it must add the same "
+            f"gradients once more: {type(error).__name__}: {error}"
+        )
+        return [problem]
     found = []
-    for tensor, one, two in zip(tensors, first, gradients(out, cotangent, tensors)):
+    for tensor, one, two in zip(tensors, first, second):
         if not same_bits(one, two):
             found.append(
                 f"backward is not the same twice: the gradient of {tensor.name or 'an input'} "

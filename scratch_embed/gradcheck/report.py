@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections import Counter
 from typing import NamedTuple
 
-OK, UNUSED, WRONG = "ok", "ok (unused: exactly 0)", "WRONG"
+OK, UNUSED, WRONG = "ok", "unused", "WRONG"
 SURROGATE = "as documented"  # followed by the option: differs from the derivative on purpose
-KINK, NOISE = "kink crossed", "cannot tell (noise)"
+KINK, NOISE = "on a kink", "cannot tell"
 
 NOTES = {
-    SURROGATE: "differing from the derivative on purpose, by their stated formula",
-    KINK: "with a kink within the step; backward is the slope on their own side of it",
+    UNUSED: "in rows that nothing used, exactly 0, as it must be",
+    KINK: "where the slopes from left and right differ; backward lies between them",
     NOISE: (
-        "hidden by rounding in the loss. Take a large constant out of the loss, "
+        "hidden by rounding in the loss (noise). Take a large constant out of the loss, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
     ),
 }
+ON_PURPOSE = "differing from the derivative on purpose, by their stated formula"
+WIDTH = 80  # of a terminal
 TITLES = {
     "central": "central difference",
     "complex": "complex step",
@@ -31,7 +34,7 @@ class Row(NamedTuple):
 
     parameter: str
     index: tuple[int, ...] | None  # None for a direction
-    uses: int | None  # how often its row was looked up; None where there was no lookup
+    uses: int | None  # of its row: see `sample.Uses`; None where nothing was looked up
     analytic: float  # by backward
     numeric: float  # by nudging; for a surrogate, what its stated formula makes of it
     difference: float  # |analytic - numeric|
@@ -39,6 +42,7 @@ class Row(NamedTuple):
     verdict: str  # OK, UNUSED, WRONG, KINK, NOISE, or SURROGATE and its option
     noise: float = 0.0  # how much of `numeric` may be rounding; part of the tolerance
     true: float | None = None  # the derivative itself, where the gradient is a surrogate
+    whole: int = 0  # uses by operations that take the whole tensor; the others are ids that name it
 
     @property
     def passed(self) -> bool:
@@ -48,6 +52,8 @@ class Row(NamedTuple):
     def relative(self) -> float:
         """|analytic - numeric| / max(|analytic|, |numeric|); 0 when both are 0."""
         size = max(abs(self.analytic), abs(self.numeric))
+        if not math.isfinite(self.difference):
+            return self.difference
         return self.difference / size if size else 0.0
 
     @property
@@ -92,8 +98,17 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        told = any(row.verdict not in (KINK, NOISE) for row in self.rows)
-        return told and not self.problems and all(row.passed for row in self.rows)
+        return self.agrees and self.told
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing is wrong, be it told or not."""
+        return not self.problems and all(row.passed for row in self.rows)
+
+    @property
+    def told(self) -> bool:
+        """Whether anything could be told: not all is hidden by rounding or on a kink."""
+        return any(row.verdict not in (KINK, NOISE) for row in self.rows)
 
     @property
     def worst(self) -> Row | None:
@@ -119,17 +134,18 @@ class Report:
     def cells(self, limit: int = 12) -> list[list[str]]:
         """The table: a head and the first `limit` rows, as strings."""
         beside = any(row.true is not None for row in self.rows[:limit])
-        head = ["parameter", "entry", "uses", "by backward", "by nudging"]
-        head += ["derivative"] * beside + ["difference", "relative", "noise", "verdict"]
+        head = ["tensor", "entry", "uses", "backward", "nudging"]
+        head += [*["derivative"] * beside, "off by", *["allowed"] * (not beside), "verdict"]
         lines, shown = [head], [x for row in self.rows for x in (row.analytic, row.numeric)]
         size = max((abs(x) for x in shown if math.isfinite(x)), default=0.0)
-        style = "+.8f" if 1e-3 <= size < 1e5 or not size else "+.6e"
+        style = "+.6f" if 1e-2 <= size < 1e3 or not size else "+.3e"
         for row in self.rows[:limit]:
             line = [row.parameter, row.entry, "" if row.uses is None else str(row.uses)]
             line += [f"{row.analytic:{style}}", f"{row.numeric:{style}}"]
             line += ["" if row.true is None else f"{row.true:{style}}"] * beside
-            line += [f"{size:.1e}" for size in (row.difference, row.relative, row.noise)]
-            lines.append([*line, row.verdict])
+            line += [f"{row.difference:.1e}", *[f"{row.tolerance:.1e}"] * (not beside)]
+            verdict = "documented" if _kind(row) == SURROGATE else row.verdict
+            lines.append([*line, verdict])
         return lines
 
     def table(self, limit: int = 12) -> str:
@@ -152,7 +168,8 @@ class Report:
             *self.remarks(),
             *(f"likely: {cause.sentence}" for cause in self.causes),
             *(f"amiss: {problem}" for problem in self.problems),
-            f"{self.summary()}; rule: {self.rule}",
+            self.summary(),
+            f"rule: {self.rule}",
             *str(self.agreement or "").splitlines(),
         ]
 
@@ -168,7 +185,12 @@ class Report:
         kinds = Counter(map(_kind, self.rows))
         wrong = f"{kinds[WRONG]} {'entry' if kinds[WRONG] == 1 else 'entries'}"
         found = [f"wrong: {wrong}, {self._where_wrong()}"] if kinds[WRONG] else []
-        return found + [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
+        found += [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
+        stated = Counter(row.verdict for row in self.rows if _kind(row) == SURROGATE)
+        found += [f"{verdict}: {count} {ON_PURPOSE}" for verdict, count in stated.items()]
+        if self.rows and not self.told:
+            found.append("nothing could be told, so this is no pass; take another point")
+        return found
 
     def to_markdown(self, limit: int = 12) -> str:
         """The report as Markdown: a pipe table and its notes."""
@@ -194,12 +216,12 @@ class Report:
         )
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), self.table(), *self.notes()])
+        return "\n".join([self._title(), self.table(), *map(_folded, self.notes())])
 
     __repr__ = __str__
 
     def _title(self) -> str:
-        how = ", ".join(TITLES[method] for method in self.methods)
+        how = TITLES[self.methods[0]] if len(self.methods) == 1 else ", ".join(self.methods)
         return f"gradcheck {self.name}   {how}, float64, seed {self.seed}"
 
     def _more(self, limit: int) -> list[str]:
@@ -213,20 +235,28 @@ class Report:
             rows = [row for row in self.rows if row.parameter == name and row.index]
             wrong = sorted({row.index[0] for row in rows if not row.passed})
             if not wrong:
-                places.append(name)
+                beside = ", in entries that were not sampled" if rows else ""
+                places.append(f"{name} along a random direction{beside}")
                 continue
-            seen = {row.index[0]: row.uses for row in rows}
+            seen = {row.index[0]: row.uses and row.uses - row.whole for row in rows}
             listed = ", ".join(map(str, wrong[:8])) + (", ..." if len(wrong) > 8 else "")
             where = f"row{'s' * (len(wrong) > 1)} {listed} of {name}"
             if len(wrong) == len(seen):
                 where = f"all over {name}"
             elif None not in seen.values():
-                for least, words in ((2, "more than once"), (1, "at all")):
+                verb = "read by ids" if any(row.whole for row in rows) else "used"
+                for least, often in ((2, "more than once"), (1, "at all")):
                     if wrong == sorted(row for row, uses in seen.items() if uses >= least):
-                        where += f", exactly those used {words}"
+                        where += f", exactly those {verb} {often}"
                         break
             places.append(where)
         return "; ".join(places)
+
+
+def _folded(note: str) -> str:
+    """A note in lines that fit a terminal."""
+    fold = textwrap.TextWrapper(WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return fold.fill(note)
 
 
 def _kind(row: Row) -> str:

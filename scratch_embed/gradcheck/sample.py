@@ -17,28 +17,32 @@ from scratch_embed.tensor import Tensor
 
 
 class Uses(NamedTuple):
-    """How the rows of a tensor were used, read from the tape."""
+    """How the rows of a tensor were used, read from the tape.
 
-    counts: np.ndarray | None  # (V,) times each row was looked up; None when nothing looked it up
-    only_lookups: bool  # whether lookups are its only use, so that unused rows must get exactly 0
-    padding: tuple[int, ...]  # the row, if any, that is padding in every one of those lookups
+    A row is used once for each id that names it, and once by every operation that takes the whole
+    tensor, such as the projection that scores every row of a tied table.
+    """
+
+    counts: np.ndarray | None  # (V,) times ids named each row; None when nothing looked it up
+    whole: int  # operations that take the whole tensor; 0: rows without ids must get exactly 0
+    padding: tuple[int, ...]  # the row, if any, that is padding in every one of the lookups
 
 
 def uses_by_row(parts: list[Part], table: Tensor) -> Uses:
-    """How often each row of `table` was looked up."""
-    counts, only_lookups, padding = None, True, []
+    """How often each row of `table` was used."""
+    counts, whole, padding = None, 0, []
     for part in parts:
         if part.tensor is not table:
             continue
         ids = looked_up(part)
         if ids is None:
-            only_lookups = False
+            whole += 1
             continue
         used = count_ids(ids, len(table))
         counts = used if counts is None else counts + used
         padding.append(getattr(part.node.saved, "padding_idx", None))
     shared = set(padding) - {None} if len(set(padding)) == 1 else ()
-    return Uses(counts, only_lookups, tuple(shared))
+    return Uses(counts, whole, tuple(shared))
 
 
 def entries(

@@ -86,12 +86,13 @@ class Study(NamedTuple):
     def table(self) -> str:
         """One line a step, one column a method; the step that gradcheck takes is marked *."""
         names = list(self.errors)
-        lines = [f"{'h':>8}" + "".join(f"{name:>18}" for name in names)]
+        heads = [name.split(", ")[-1] for name in names]  # "float32" for "central, float32"
+        lines = [f"{'h':>8}" + " ".join(f"{head:>13}" for head in heads)]
         for s, h in enumerate(self.steps):
             cells = ""
             for name in names:
                 taken = name in CHOSEN and abs(np.log10(CHOSEN[name] / h)) < 0.5
-                cells += f"{self.errors[name][s]:>17.1e}" + ("*" if taken else " ")
+                cells += f"{self.errors[name][s]:>13.1e}" + ("*" if taken else " ")
             lines.append(f"{h:>8.0e}{cells}".rstrip())
         lines.append("* about the step that gradcheck takes; errors relative to the largest")
         lines.append(f"derivative, against {self.reference}")

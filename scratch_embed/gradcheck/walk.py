@@ -27,22 +27,43 @@ class Walk(NamedTuple):
     overwrites: list[str]  # operations whose backward wrote into what it was given
 
 
+class BackwardFailed(Exception):
+    """The backward of an operation raised an error; its text names the operation."""
+
+
 def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
-    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything."""
+    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything.
+
+    Raises BackwardFailed from the error that the backward of an operation raised.
+    """
     pending, parts, overwrites = {out: cotangent}, [], []
     for tensor in tape(out):
         dout, node = pending.get(tensor), tensor.node
         if dout is None or node is None:
             continue
-        given, kept = dout.copy(), [array.copy() for array in arrays(node.saved)]
-        for place, parent, grad in _contributions(node, given):
+        given, kept = dout.copy(order="K"), [array.copy() for array in arrays(node.saved)]
+        try:
+            contributions = list(_contributions(node, given))
+        except Exception as error:  # whatever a learner's own backward may raise
+            raise BackwardFailed(node.name) from error
+        for place, parent, grad in contributions:
             parts.append(Part(node, dout, tensor.data, parent, place, grad))
             pending[parent] = pending[parent] + grad if parent in pending else grad
         if not same_bits(given, dout):
             overwrites.append(f"backward of {node.name} writes into dout, which it only borrows")
-        if not all(same_bits(a, b) for a, b in zip(kept, arrays(node.saved))):
-            overwrites.append(f"backward of {node.name} changes what its forward saved")
+        if not unchanged(node, kept):
+            overwrites.append(changes_saved(node))
     return Walk(pending, parts, overwrites)
+
+
+def unchanged(node: Node, kept: list[np.ndarray]) -> bool:
+    """Whether the arrays that forward saved are still as they were when they were `kept`."""
+    return all(same_bits(a, b) for a, b in zip(kept, arrays(node.saved)))
+
+
+def changes_saved(node: Node) -> str:
+    """What is wrong with it where they are not."""
+    return f"backward of {node.name} changes what its forward saved"
 
 
 def _contributions(node: Node, dout: np.ndarray) -> Iterator[tuple[int, Tensor, np.ndarray]]:

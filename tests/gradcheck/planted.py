@@ -73,12 +73,36 @@ def scattering(change):
 
 plant_lookup("lost by +=", "overwritten", lambda dE, ids, g: dE.__setitem__(ids, dE[ids] + g))
 plant_lookup("assigned", "overwritten", lambda dE, ids, g: dE.__setitem__(ids, g))
+
+
+def _by_part(axis):
+    """A loop over sequences, or over time steps, that loses repeats within each."""
+
+    def fill(dE, ids, g):
+        for some, arriving in zip(
+            np.moveaxis(ids.reshape(IDS.shape), axis, 0),
+            np.moveaxis(g.reshape(*IDS.shape, -1), axis, 0),
+        ):
+            dE[some] += arriving
+
+    return fill
+
+
+plant_lookup("repeats lost within a sequence", "overwritten", _by_part(0))
+plant_lookup(
+    "rolled along time", "shifted ids",
+    scattering(lambda i, g: (i, np.roll(g.reshape(*IDS.shape, -1), 1, axis=1).reshape(g.shape))),
+)  # fmt: skip
 plant_lookup("first use kept", "overwritten", lambda dE, ids, g: dE.__setitem__(ids[::-1], g[::-1]))
 plant_lookup("ids reversed", "reversed scatter", scattering(lambda i, g: (i[::-1], g)))
 plant_lookup("ids up by one", "shifted ids", scattering(lambda i, g: ((i + 1) % V, g)))
 plant_lookup("ids down by one", "shifted ids", scattering(lambda i, g: (np.maximum(i - 1, 0), g)))
 plant_lookup("neighbour's dout", "shifted ids", scattering(lambda i, g: (i, np.roll(g, 1, 0))))
 plant_lookup("last left out", "missed position", scattering(lambda i, g: (i[:-1], g[:-1])))
+plant_lookup(
+    "middle left out", "missed position",
+    scattering(lambda i, g: (np.delete(i, 2), np.delete(g, 2, axis=0))),
+)  # fmt: skip
 plant_lookup("first left out", "missed position", scattering(lambda i, g: (i[1:], g[1:])))
 plant_lookup(
     "batch and time exchanged", "swapped axes",
@@ -156,6 +180,13 @@ plant("project dweight transposed", "transposed",
 plant("project bias not summed", "broadcast not summed",
       broken("project", lambda g, s: (*F.project.backward(g, s)[:2], g[0])),
       (4, 3), (5, 3), (5,))  # fmt: skip
+plant("project bias summed along the wrong axis", "wrong axis",
+      broken("project", lambda g, s: (*F.project.backward(g, s)[:2], g.sum(axis=1))),
+      (4, 3), (4, 3), (4,))  # fmt: skip
+plant("matmul dW of the last sample", "sample dropped",
+      broken("matmul", lambda g, s: (g @ s.b.T, s.a[-1:].T @ g[-1:])), (4, 3), (3, 2))  # fmt: skip
+plant("matmul dW without the first sample", "sample dropped",
+      broken("matmul", lambda g, s: (g @ s.b.T, s.a[1:].T @ g[1:])), (4, 3), (3, 2))  # fmt: skip
 plant("project bias averaged", "broadcast not summed",
       broken("project", lambda g, s: (*F.project.backward(g, s)[:2], g.mean(axis=0))),
       (4, 3), (5, 3), (5,))  # fmt: skip
@@ -249,6 +280,28 @@ plant("index loses repeats", "overwritten",
 plant("parts exchanged", "exchanged gradients",
       broken("concatenate", lambda g, s: F.concatenate.backward(g, s)[::-1]),
       (4, 3), (4, 3))  # fmt: skip
+
+
+def _stack(a, b):
+    return np.stack([a, b], axis=1), ()
+
+
+for _name, _cause, _backward in (
+    ("stack undone along the first axis", "wrong axis", lambda g, s: (g[0], g[1])),
+    ("stack undone along the last axis", "wrong axis", lambda g, s: (g[..., 0], g[..., 1])),
+    ("stack undone in the wrong order", "exchanged gradients", lambda g, s: (g[:, 1], g[:, 0])),
+):
+    plant(_name, _cause, differentiable(_stack, _backward, "stack"), (2, 2), (2, 2))
+plant("first of a stack exchanged", "exchanged gradients",
+      differentiable(lambda a, b: (np.stack([a, b]), ()), lambda g, s: (g[1], g[0]), "stack"),
+      (4, 3), (4, 3))  # fmt: skip
+
+
+def _one_row_less(g, s):
+    return g * s[0] * (np.arange(4) != 2)[:, None]
+
+
+plant("a row of numbers forgotten", "row dropped", broken("exp", _one_row_less), (4, 3))
 plant("unfold by reshape", "misplaced",
       lambda x: broken("unfold", lambda g, s: g.reshape(s.shape))(x, 2), (2, 4, 6))  # fmt: skip
 plant("fold by reshape", "misplaced",
@@ -263,6 +316,15 @@ plant("tanh without the square", "local derivative",
       broken("tanh", lambda g, s: g * (1 - s[0])), (4, 3))  # fmt: skip
 plant("exp handed on", "dout passed on", broken("exp", lambda g, s: g), (4, 3))
 plant("relu lets all through", "leak", broken("relu", lambda g, s: g), (4, 3))
+plant("exp answers NaN", "not a number",
+      lambda x: broken("exp", lambda g, s: g * s[0] * np.nan)(F.tanh(x)), (4, 5))  # fmt: skip
+plant("infinity in one column", "not a number",
+      broken("exp", lambda g, s: np.where(np.arange(5) == 3, np.inf, g * s[0])),
+      (4, 5))  # fmt: skip
+plant("relu guided", "dout cut off",
+      broken("relu", lambda g, s: np.where(s[0], 0, np.maximum(g, 0))), (3, 2))  # fmt: skip
+plant("relu of the gradient", "dout cut off",
+      broken("relu", lambda g, s: np.maximum(g, 0)), (4, 3))  # fmt: skip
 plant("sigmoid half off", "constant factor",
       broken("sigmoid", lambda g, s: 0.5 * F.sigmoid.backward(g, s)), (4, 3))  # fmt: skip
 plant("dropout forgets its mask", "leak",
@@ -281,6 +343,27 @@ _NORM = (4, 5), (5,), (5,)
 plant("norm takes its mean for constant", "statistics held constant",
       _norm(lambda g, s, dx, dgamma, dbeta: (g * s.gamma * s.inverse, dgamma, dbeta)),
       *_NORM)  # fmt: skip
+
+
+def _through_statistics(name: str, change):
+    """LayerNorm whose dx is inverse (h - change(h, x_hat)), h = g gamma."""
+
+    def wrong(g, s, dx, dgamma, dbeta):
+        h = g * s.gamma
+        return s.inverse * (h - change(h, s.x_hat)), dgamma, dbeta
+
+    plant(name, "statistics wrong", _norm(wrong), *_NORM)
+
+
+def _mean(a):
+    return a.mean(axis=-1, keepdims=True)
+
+
+_through_statistics("norm's mean taken twice", lambda h, x: 2 * _mean(h) + x * _mean(h * x))
+_through_statistics("norm's sum for a mean", lambda h, x: 5 * _mean(h) + x * _mean(h * x))
+_through_statistics("norm without variance", lambda h, x: _mean(h))
+_through_statistics("norm without mean", lambda h, x: x * _mean(h * x))
+_through_statistics("norm's variance doubled", lambda h, x: _mean(h) + 2 * x * _mean(h * x))
 plant("norm beta not summed", "broadcast not summed",
       _norm(lambda g, s, dx, dgamma, dbeta: (dx, dgamma, g[0])), *_NORM)  # fmt: skip
 plant("norm beta of another shape", "broadcast not summed",
@@ -313,6 +396,15 @@ def _bag_sums(g, s):
     return F.embedding_bag.backward(g, s._replace(factors=None))
 
 
+def _bag_by_bag(g, s):
+    out = np.zeros((s.num_rows, g.shape[1]))
+    for bag in range(len(g)):
+        out[s.ids[s.bags == bag]] += g[bag]
+    return out
+
+
+plant("bag loses repeats within a bag", "overwritten",
+      lambda E: broken("embedding_bag", _bag_by_bag)(E, IDS), (V, D))  # fmt: skip
 plant("bag loses repeats", "overwritten",
       lambda E: broken("embedding_bag", _bag_overwrites)(E, IDS), (V, D))  # fmt: skip
 plant("bag mean without 1/n", "missing mean factor",
@@ -335,6 +427,37 @@ def _eats_what_was_saved(g, s):
     s[0][...] *= 0.5
     return g * s[0] * 2
 
+
+def _sorts_saved_ids(g, s):
+    dE = F.lookup.backward(g, s)
+    s.ids.sort()
+    return dE
+
+
+def _in_memory_order(g, s):
+    return g.ravel(order="K").reshape(g.shape) * s[0]
+
+
+def _workspace(x):
+    buffer = np.empty((4, 3))
+    double = differentiable(
+        lambda a: (2 * a, ()), lambda g, s: np.multiply(g, 2, out=buffer), "double"
+    )
+    return F.tanh(double(x)) + double(x)
+
+
+def _closes_over(x):
+    factor = x.data.copy()
+    return differentiable(lambda a: (a * factor, ()), lambda g, s: g * factor, "mine")(x)
+
+
+plant("backward sorts what was saved", "in-place gradient",
+      lambda E: broken("lookup", _sorts_saved_ids)(E, IDS.copy()), (V, D))  # fmt: skip
+plant("dout read in the order of memory", "memory order",
+      lambda x: F.transpose(broken("exp", _in_memory_order)(x), (1, 0)), (4, 4))  # fmt: skip
+plant("workspace handed back", "workspace handed back", _workspace, (4, 3))
+plant("array closed over", "missing path", _closes_over, (4, 3))
+plant("detached through a float", "missing path", lambda x: x * float(x.data.sum()), (4, 3))
 
 _noise = np.random.default_rng(5)
 

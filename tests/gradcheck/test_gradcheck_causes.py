@@ -234,6 +234,21 @@ def test_the_operation_at_fault_is_named_and_no_other():
     assert (cause.name, cause.op) == ("wrong sign", "tanh")
 
 
+def test_the_half_at_fault_is_named_and_not_the_forward():
+    """A learner's own pair bears the name of its forward, which is right."""
+
+    def square_forward(x):
+        return x * x, x
+
+    def square_backward(dout, x):
+        return dout * x
+
+    square = differentiable(square_forward, square_backward, name="square_f")
+    (cause,) = gradcheck(square, leaf(4, 3)).causes
+    assert cause.sentence.startswith("backward of square_f is off by a constant factor")
+    assert cause.op == "square_f"
+
+
 def test_two_faults_are_both_named():
     minus = planted.broken("exp", lambda g, s: -g * s[0])
     double = planted.broken("tanh", lambda g, s: 2 * g * (1 - s[0] * s[0]))

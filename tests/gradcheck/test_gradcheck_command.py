@@ -22,6 +22,8 @@ def test_command_lists_every_operation():
     lines = done.stdout.splitlines()
     cases = [case.name for case in catalogue.cases()]
     assert [line.split()[0] for line in lines[2:-1]] == cases
+    assert max(map(len, lines)) <= 80
+    assert len(set(catalogue.titles(catalogue.cases()))) == len(cases)  # each row says which it is
     assert lines[-1] == f"{len(cases)} of {len(cases)} agree with finite differences"
 
 
@@ -41,7 +43,7 @@ def test_ctrl_c_ends_the_command_in_a_word():
 
 def test_command_shows_one_operation_entry_by_entry(capsys):
     assert __main__.main(["--op", "lookup", "--seed", "4"]) == 0
-    assert "ok (unused: exactly 0)" in capsys.readouterr().out
+    assert "unused: 9 in rows that nothing used, exactly 0" in capsys.readouterr().out
 
 
 def test_command_fails_on_a_wrong_gradient(capsys, monkeypatch):

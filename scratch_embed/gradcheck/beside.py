@@ -1,0 +1,130 @@
+"""What may be wrong beside the operations: ways that the tape does not know, and shapes.
+
+`diagnose` looks at every operation on the tape by itself. When all of them are right, or backward
+could not even be run, the causes are found here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.numeric import gradient
+from scratch_embed.gradcheck.predictions import close
+from scratch_embed.gradcheck.walk import plain, same_bits
+from scratch_embed.ops.reduce import unbroadcast
+from scratch_embed.tensor import Tensor, tape
+
+TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
+
+
+def off_the_tape(point) -> list[Cause]:
+    """Tensors that move the output on a way that the tape does not know of."""
+    found = []
+    for position, tensor in enumerate(point.checked):
+        name = point.name(position)
+        total = gradient(point.loss, tensor) if tensor.size <= TOO_MANY else np.zeros(1)
+        if not point.out.requires_grad and total.any():
+            at = "the output"
+        else:
+            at = _moving_constant(point, tensor)
+        if at:
+            sentence = (
+                f"{name} also reaches {at} off the tape (through .data, .numpy() or no_grad), so "
+                "that path sends no gradient back"
+            )
+            found.append(Cause("missing path", "", sentence))
+    return found
+
+
+def _moving_constant(point, tensor: Tensor) -> str | None:
+    """The operation with an input that is a constant on the tape, yet moves with `tensor`."""
+    start, before = tensor.data.copy(), _constants(point.out)
+    try:
+        tensor.data[...] = start + 1e-3 * np.random.default_rng(0).standard_normal(start.shape)
+        after = _constants(point.fn(*point.tensors))
+    finally:
+        tensor.data[...] = start
+    for (op, was), (_, now) in zip(before, after):
+        if not same_bits(was, now):
+            return op
+    return None
+
+
+def _constants(out: Tensor) -> list[tuple[str, np.ndarray]]:
+    """Copies of the real numbers that operations took in and that ask for no gradient."""
+    found = []
+    for node in (tensor.node for tensor in tape(out) if tensor.node is not None):
+        for value in (*node.inputs, *node.options.values()):
+            if not (isinstance(value, Tensor) and value.requires_grad):
+                value = plain(value)
+                if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+                    found.append((node.name, np.array(value)))
+    return found
+
+
+def assigned(point) -> list[Cause]:
+    """Tensors whose `.grad` is one of their contributions, where it should be the sum."""
+    found = []
+    for position, (tensor, grad) in enumerate(zip(point.checked, point.grads)):
+        parts = [part.grad for part in point.walk.parts if part.tensor is tensor]
+        if len(parts) > 1 and any(close(grad, part) for part in parts):
+            sentence = (
+                f"the gradient of {point.name(position)} is set instead of added to: it has "
+                f"{len(parts)} contributions, and only one is left"
+            )
+            found.append(Cause("missing path", "", sentence))
+    return found
+
+
+def hidden(point) -> list[Cause]:
+    """Tensors whose gradient is not what nudging says, with every operation right by itself."""
+    found = []
+    for position, tensor in enumerate(point.checked):
+        if tensor.size > TOO_MANY:
+            continue
+        right = gradient(point.loss, tensor) - point.missing[position]
+        if np.isfinite(right).all() and not close(point.grads[position], right, 1e-6):
+            sentence = (
+                f"{point.name(position)} also moves the output on a way that the tape does not "
+                "know, such as an array that a function closes over; every operation on the tape "
+                "is right by itself"
+            )
+            found.append(Cause("missing path", "", sentence))
+    return found
+
+
+def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
+    """The first operation whose backward answers in a shape that is not that of its input."""
+    pending = {out: cotangent}
+    for tensor in tape(out):
+        node, dout = tensor.node, pending.get(tensor)
+        if node is None or dout is None:
+            continue
+        try:
+            for parent, grad in node.gradients(dout.copy()):
+                grad = np.asarray(grad)
+                pending[parent] = pending[parent] + grad if parent in pending else grad
+        except ValueError:
+            grads = node.backward(dout.copy(), node.saved)
+            grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+            for place, (parent, grad) in enumerate(zip(node.inputs, grads)):
+                given = isinstance(parent, Tensor) and grad is not None
+                if given and np.shape(grad) != parent.shape:
+                    return _shape_cause(node.name, place, parent, np.asarray(grad))
+    return None
+
+
+def _shape_cause(op: str, place: int, tensor: Tensor, grad: np.ndarray) -> Cause:
+    to = tensor.name or f"input {place}"
+    start = f"{half(op)} hands {to} of shape {tensor.shape} a gradient of shape {grad.shape}"
+    try:
+        summed = unbroadcast(grad, tensor.shape).shape == tensor.shape
+    except (ValueError, IndexError, np.exceptions.AxisError):
+        summed = False
+    if summed and grad.size > tensor.size:
+        sentence = f"{start}: it was stretched, and what its copies get must be summed"
+        return Cause("broadcast not summed", op, sentence)
+    if sorted(grad.shape) == sorted(tensor.shape):
+        return Cause("transposed", op, f"{start}: its axes are in another order")
+    return Cause("wrong shape", op, start)

@@ -1,0 +1,207 @@
+"""What mistakes with rows of a table make of the right gradient, as `predictions` does for numbers.
+
+An operation that looks rows up adds what arrives at each use to the row that was used. Here the
+ids and the rows of dout are paired as a mistake would pair them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
+from scratch_embed.gradcheck.walk import looked_up, plain
+from scratch_embed.kernels.ids import count_ids
+
+
+def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
+    """(ids, values) that the operation is to add up by id, if it looked up rows."""
+    saved, shape = case.part.node.saved, case.right.shape
+    if hasattr(saved, "bags") and case.part.place == 0:
+        return sent_by_id(case.part)
+    ids = looked_up(case.part)
+    if ids is None or case.dout.size != ids.size * shape[1]:
+        return None
+    return ids, case.dout.reshape(-1, shape[1])
+
+
+def rows(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """(ids (N,), values (N, D)); none of either for operations that look nothing up."""
+    found = scatter(case)
+    if found is None:
+        return np.zeros(0, np.int64), np.zeros((0, 1))
+    return found[0].reshape(-1), found[1]
+
+
+def added(case: Case, ids: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A table of zeros with the values added to their rows."""
+    out = np.zeros(case.right.shape)
+    if len(ids):
+        np.add.at(out, ids, values)
+    return out
+
+
+def assigned(case: Case, index, values) -> np.ndarray:
+    """A table of zeros with the values written to their rows, one over the other."""
+    out = np.zeros(case.right.shape)
+    out[index] = values
+    return out
+
+
+def overwritten(case: Case) -> str | None:
+    """Of the contributions to a row only the last, or only the first."""
+    ids, values = rows(case)
+    if case.part.node.name == "getitem":
+        index = plain(case.part.node.inputs[1])
+        return "last" if case.is_like(assigned(case, index, case.dout)) else None
+    if len(ids):
+        if case.is_like(assigned(case, ids, values)):
+            return "last"
+        if case.is_like(assigned(case, ids[::-1], values[::-1])):
+            return "first"
+    return None
+
+
+def overwritten_within(case: Case) -> str | None:
+    """Added up over sequences, time steps or bags, but overwritten inside each of them."""
+    ids, values = rows(case)
+    for words, group in _groups(case, len(ids)):
+        out = np.zeros(case.right.shape)
+        for each in np.unique(group):
+            out[ids[group == each]] += values[group == each]
+        if case.is_like(out) and not close(out, added(case, ids, values)):
+            return words
+    return None
+
+
+def _groups(case: Case, count: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Which sequence, which time step or which bag each of the ids belongs to."""
+    found, saved = scatter(case), case.part.node.saved
+    if count and hasattr(saved, "bags"):
+        yield "bag", saved.bags
+    elif count and found[0].ndim == 2:
+        sequence, step = np.indices(found[0].shape)
+        yield from (("sequence", sequence.reshape(-1)), ("time step", step.reshape(-1)))
+
+
+def reversed_ids(case: Case) -> str | None:
+    """dout[n] added to the row of id N - 1 - n."""
+    ids, values = rows(case)
+    return "" if case.is_like(added(case, ids[::-1], values)) else None
+
+
+def swapped_axes(case: Case) -> str | None:
+    """The ids (B, T) read as (T, B)."""
+    found = scatter(case)
+    if found is None or found[0].ndim != 2:
+        return None
+    return "" if case.is_like(added(case, found[0].T.reshape(-1), found[1])) else None
+
+
+def shifted(case: Case) -> str | None:
+    """Rows moved by one, around the end or held there; or each id with its neighbour's values."""
+    ids, values = rows(case)
+    count = len(case.right) if case.right.ndim else 0
+    for by in (1, -1):
+        around = np.roll(case.right, by, axis=0) if count > 1 else np.zeros(0)
+        held = added(case, np.clip(ids + by, 0, count - 1), values)
+        if case.is_like(around) or case.is_like(held):
+            return f"row v has what belongs to row v {'-' if by > 0 else '+'} 1"
+        if len(ids) and case.is_like(added(case, ids, np.roll(values, by, axis=0))):
+            return "each id is paired with the gradient of its neighbour in the batch"
+        if _rolled_in_time(case, by):
+            return "each id is paired with the gradient of its neighbour in time"
+    return None
+
+
+def _rolled_in_time(case: Case, by: int) -> bool:
+    found = scatter(case)
+    if found is None or found[0].ndim != 2:
+        return False
+    ids, values = found
+    rolled = np.roll(values.reshape(*ids.shape, -1), by, axis=1)
+    return case.is_like(added(case, ids.reshape(-1), rolled.reshape(values.shape)))
+
+
+def missed(case: Case) -> str | None:
+    """All but one position: the first or the last, or one of several uses of a row."""
+    ids, values = rows(case)
+    if not len(ids):
+        return None
+    lost = case.right - case.wrong
+    (wrong,) = np.nonzero(np.abs(lost).max(axis=1) > 1e-7 * np.abs(case.right).max())
+    uses = np.flatnonzero(ids == wrong[0]) if len(wrong) == 1 else ()
+    ends = {0: "the first position", len(ids) - 1: "the last position"}
+    for n in uses:
+        if close(lost[wrong[0]], values[n]) and (n in ends or len(uses) > 1):
+            return ends.get(n, f"position {n}")
+    return None
+
+
+def averaged(case: Case) -> str | None:
+    """Each row divided by its number of uses."""
+    ids, _ = rows(case)
+    if not len(ids):
+        return None
+    counts = np.maximum(count_ids(ids, len(case.right)), 1)
+    return "" if (counts > 1).any() and case.is_like(case.right / counts[:, None]) else None
+
+
+def option_ignored(case: Case) -> str | None:
+    """The derivative where padding_idx or scale_grad_by_freq asks for something else."""
+    if not has_options(case.part):
+        return None
+    true, _, why = stated_gradient(case.part)
+    return " and ".join(sorted(set(why.values()))) if case.is_like(true) else None
+
+
+def row_dropped(case: Case) -> str | None:
+    """All rows right but one that was looked up, which is 0."""
+    return _empty_row(case) if len(rows(case)[0]) else None
+
+
+def row_missing(case: Case) -> str | None:
+    """The same where nothing is looked up, so that no padding_idx can be meant."""
+    return _empty_row(case)
+
+
+def _empty_row(case: Case) -> str | None:
+    if case.right.ndim != 2:
+        return None
+    empty = np.flatnonzero(~case.wrong.any(axis=1) & case.right.any(axis=1))
+    rest = case.right.copy()
+    rest[empty] = 0
+    return str(empty[0]) if len(empty) == 1 and case.is_like(rest) else None
+
+
+def one_way_unpaid(case: Case) -> str | None:
+    """A table read by ids and used in another way too, as a tied one is, with one way unpaid."""
+    for counts, wrong in _named_rows(case):
+        if case.wrong.any() and not case.wrong[counts == 0].any():
+            return "only the rows that its ids name get anything"
+        if np.array_equal(wrong, counts > 0):
+            return "every row is right but those that its ids name"
+    return None
+
+
+def overwritten_beside(case: Case) -> str | None:
+    """Such a table with both ways paid, and just the rows wrong that were read more than once."""
+    for counts, wrong in _named_rows(case):
+        if np.array_equal(wrong, counts > 1) and (counts == 1).any():
+            return ""
+    return None
+
+
+def _named_rows(case: Case) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(how often ids name each row, which rows are wrong), where rows not named get something."""
+    if case.right.ndim != 2 or not case.right.any():
+        return
+    gap = np.abs(case.wrong - case.right).max(axis=1)
+    wrong = gap > 1e-7 * np.abs(case.right).max()
+    for ids in case.arrays("iu"):
+        if ids.size and 0 <= ids.min() and ids.max() < len(wrong):
+            counts = count_ids(ids, len(wrong))
+            if case.right[counts == 0].any():
+                yield counts, wrong

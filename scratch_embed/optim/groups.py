@@ -1,0 +1,71 @@
+"""Groups of parameters: a list of Tensors, or of dicts that bring options of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scratch_embed.tensor import Tensor
+
+
+def make_groups(params: Iterable, defaults: dict, rule: str) -> tuple[dict, ...]:
+    """What an optimiser was given, as dicts with `params` and every option.
+
+    A plain list of Tensors is one group. A Tensor that comes twice in a group is taken once, for
+    a tied table takes one step; in two groups it could not follow both, and ValueError says so.
+    """
+    if isinstance(params, Tensor):
+        raise TypeError("params is one Tensor; put it in a list: [tensor]")
+    if not isinstance(params, Iterable):
+        kind = type(params).__name__
+        raise TypeError(f"params is a {kind}; pass a list of Tensors, as its .parameters() gives")
+    params = list(params)
+    if not any(isinstance(group, dict) for group in params):
+        groups = [{**defaults, "params": _tensors(params, "params")}]
+    else:
+        groups = [_group(each, i, defaults, rule) for i, each in enumerate(params)]
+    if not any(group["params"] for group in groups):
+        raise ValueError("params is empty: there is nothing to learn")
+    _refuse_shared(groups)
+    return tuple(groups)
+
+
+def _group(group, position: int, defaults: dict, rule: str) -> dict:
+    where = f"params[{position}]"
+    if not isinstance(group, dict):
+        kind = type(group).__name__
+        raise TypeError(f'{where} is a {kind} beside groups; make it a group: {{"params": [...]}}')
+    if "params" not in group:
+        raise ValueError(f"{where} has no 'params', the list of its Tensors")
+    for name in group:
+        if name != "params" and name not in defaults:
+            known = ", ".join(defaults)
+            raise ValueError(f"{where} has an option {name!r}; those of {rule} are {known}")
+    given = group["params"]
+    given = [given] if isinstance(given, Tensor) else list(given)
+    return {**defaults, **group, "params": _tensors(given, f"{where}['params']")}
+
+
+def _tensors(given: list, where: str) -> list[Tensor]:
+    """Each Tensor once, when all are leaves."""
+    for position, param in enumerate(given):
+        if not isinstance(param, Tensor):
+            raise TypeError(f"{where}[{position}] is a {type(param).__name__}, not a Tensor")
+        if param.node is not None:
+            raise ValueError(
+                f"{where}[{position}] was computed (by {param.node.name}) and collects no "
+                "gradient; pass the tensors that it was computed from"
+            )
+    return list({id(param): param for param in given}.values())
+
+
+def _refuse_shared(groups: list[dict]) -> None:
+    home: dict[int, int] = {}
+    for position, group in enumerate(groups):
+        for param in group["params"]:
+            first = home.setdefault(id(param), position)
+            if first != position:
+                name = param.name or f"a Tensor of shape {param.shape}"
+                raise ValueError(
+                    f"{name} is in group {first} and in group {position}; it takes one step, so "
+                    "put it in one of them"
+                )

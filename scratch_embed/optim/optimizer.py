@@ -1,0 +1,172 @@
+"""Optimizer: what all optimisers share. A rule says what happens to a block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from scratch_embed.optim.groups import make_groups
+from scratch_embed.optim.options import Number
+from scratch_embed.rows import RowGrad
+from scratch_embed.tensor import Tensor
+
+# A dense step goes over a table in blocks of rows of about this many bytes. What a formula makes on
+# the way is then as large as a block and not as the table, and stays in the processor's cache. For
+# arrays above 128 kB many systems map fresh memory every time, which takes longer than the step.
+BLOCK = 120_000
+
+
+class Optimizer:
+    """Keeps the parameters in groups and, for each parameter, a dict of state arrays.
+
+    Parameters
+    ----------
+    params : the Tensors to learn; or groups of them, each a dict with its `params` and options of
+        its own, `[{"params": [E], "lr": 0.1}, {"params": [W, b]}]`. What a group leaves out it
+        takes from the keyword arguments.
+
+    Attributes
+    ----------
+    param_groups : tuple of dicts, `params` and every option; options may change between steps.
+    params, state : all parameters, and their dicts of state arrays in the same order. An array may
+        be put there before the first step, one on disk for example.
+
+    A NaN or an infinity in a gradient is followed like any other number, as in PyTorch: it
+    spoils the entries that it belongs to (under RowAdagrad their whole row) and their state.
+    To look for one would cost a pass over every gradient; where you expect it, ask
+    `np.isfinite(param.grad).all()` before the step.
+
+    Raises, when constructed: TypeError for a parameter that is no Tensor and an option that is no
+    number; ValueError for no parameters, one that was computed or is in two groups, and an option
+    that does not exist or is out of range.
+
+    Raises, in `step` and before any parameter has moved: ValueError for a gradient or state of
+    another shape than its parameter, a read-only array, an option out of range; TypeError for a
+    gradient that is no array, one that is complex where the parameter is real, a complex parameter
+    where the rule takes roots, and a RowGrad where the rule moves all rows.
+    """
+
+    lr = Number()
+    complex_too = False  # whether the rule makes sense for complex numbers
+
+    def __init__(self, params: Iterable[Tensor] | Iterable[dict], **options):
+        self.param_groups = make_groups(params, options, type(self).__name__)
+        self._checks = {name: getattr(type(self), name).check for name in options}
+        for group in self.param_groups:
+            group.update(self._checked(group))
+        self.params: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
+        self.state: list[dict] = [{} for _ in self.params]
+
+    def zero_grad(self) -> None:
+        """Forget all gradients. Backward only ever adds, so forgetting is your decision."""
+        for param in self.params:
+            param.grad = None
+
+    def step(self) -> None:
+        """Move every parameter that has a gradient, in place: all, or after an error none.
+
+        Beside the state a dense gradient needs room for a few blocks of 120 kB, whatever the size
+        of the table; a RowGrad for a row.
+        """
+        ready, states = [], iter(self.state)
+        for group in self.param_groups:
+            options = self._checked(group)  # once more: they may have been changed since
+            for param in group["params"]:
+                state = next(states)
+                if param.requires_grad and param.grad is not None:
+                    self._check(param, options)
+                    ready.append((param, state, self._arrays(param, state, options), options))
+        for param, state, arrays, options in ready:
+            state["t"] = state.get("t", 0) + 1
+            self._move(param, arrays, options | {"t": state["t"]})
+
+    def _move(self, param: Tensor, arrays: list[np.ndarray], options: dict) -> None:
+        """The one place where the numbers of a parameter change."""
+        w, g = param.data, param.grad
+        if isinstance(g, RowGrad):
+            self._follow_rows(w, g, *arrays, **options)
+            return
+        for block in _blocks(w):
+            self._follow(w[block], g[block], *(array[block] for array in arrays), **options)
+
+    # ---- what each rule says of itself -----------------------------------------------------------
+
+    def _follow(self, w: np.ndarray, g: np.ndarray, *arrays: np.ndarray, t: int, **options) -> None:
+        """The rule on a block of rows, in place; t counts the steps of this parameter from 1."""
+
+    def _follow_rows(self, w: np.ndarray, grad: RowGrad, *arrays, t: int, **options) -> None:
+        """The same on the rows that a RowGrad names, by a compiled loop."""
+
+    def _keeps(self, shape: tuple[int, ...], options: dict) -> dict[str, tuple[int, ...]]:
+        """The names and shapes of the state arrays of a parameter of this shape."""
+        raise TypeError(f"{type(self).__name__} has no rule of its own; use SGD, Adam, ...")
+
+    def _instead(self, options: dict) -> str | None:
+        """What to use for a RowGrad, where the rule also moves rows that it does not name."""
+        return None
+
+    # ---- looking before anything moves -----------------------------------------------------------
+
+    def _checked(self, group: dict) -> dict:
+        """The options of a group as floats, each in its range."""
+        return {name: check(group[name]) for name, check in self._checks.items()}
+
+    def _check(self, param: Tensor, options: dict) -> None:
+        """Whether the gradient of a parameter can be followed."""
+        w, g, whose = param.data, param.grad, f" of {param.name}" if param.name else ""
+        if not isinstance(g, (np.ndarray, RowGrad)):
+            raise TypeError(f"gradient{whose} is a {type(g).__name__}, not an array or a RowGrad")
+        if g.shape != w.shape:
+            raise ValueError(f"gradient{whose} of shape {g.shape} for a tensor of shape {w.shape}")
+        if g.dtype != w.dtype and not np.can_cast(g.dtype, w.dtype, "same_kind"):
+            raise TypeError(f"gradient{whose} is {g.dtype} for a tensor of {w.dtype}")
+        if w.dtype.kind == "c" and not self.complex_too:
+            raise TypeError(
+                f"the parameter{whose} is {w.dtype}, and {type(self).__name__} divides by the root "
+                "of g^2, which is no size for a complex number; use SGD, or two real tensors"
+            )
+        if not w.flags.writeable:
+            raise ValueError(
+                f"the parameter's array{whose} is read-only and cannot be moved; pass a copy"
+            )
+        instead = self._instead(options)
+        if isinstance(g, RowGrad) and instead:
+            raise TypeError(
+                f"{type(self).__name__} moves every row at every step, also rows that this "
+                f"RowGrad{whose} does not name; use {instead}, or grad.to_dense() to pay for all "
+                "rows"
+            )
+
+    def _arrays(self, param: Tensor, state: dict, options: dict) -> list[np.ndarray]:
+        """The state arrays in the order in which the rule takes them; zeros the first time."""
+        shapes = self._keeps(param.shape, options)
+        for name, shape in shapes.items():
+            if name not in state:
+                state[name] = np.zeros(shape, param.dtype)
+            _check_state(name, state[name], shape, param.dtype)
+        return [state[name] for name in shapes]
+
+
+def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """State may come from outside, such as arrays on disk."""
+    if not isinstance(array, np.ndarray) or not np.can_cast(dtype, array.dtype, "same_kind"):
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise TypeError(f"state[{name!r}] is of {kind}; it must be an array of {dtype}")
+    if array.shape != shape:
+        raise ValueError(
+            f"state[{name!r}] has shape {array.shape}; it must be that of what it keeps account "
+            f"of, {shape}"
+        )
+    if not array.flags.writeable:
+        raise ValueError(f"state[{name!r}] is read-only; pass an array that can change")
+
+
+def _blocks(array: np.ndarray) -> Iterator:
+    """Slices of the first axis, each about BLOCK bytes."""
+    if not array.ndim:
+        yield ...  # a single number
+        return
+    rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+    for start in range(0, len(array), rows):
+        yield slice(start, start + rows)

@@ -1,0 +1,73 @@
+"""Options: the numbers a rule depends on, each with the range it must lie in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+class Number:
+    """An option that is one number from 0 up, kept in every group of parameters.
+
+    `optimizer.lr` reads what all groups share, and `optimizer.lr = 0.1` sets all of them; one group
+    alone is `optimizer.param_groups[1]["lr"]`.
+    """
+
+    def __init__(self, below: float = math.inf):
+        self.below = below
+
+    def __set_name__(self, owner: type, name: str):
+        self.name = name
+
+    def __get__(self, optimizer, owner: type | None = None):
+        if optimizer is None:
+            return self
+        first, *others = [group[self.name] for group in optimizer.param_groups]
+        if any(other != first for other in others):
+            raise ValueError(
+                f"the groups differ in {self.name}: {[first, *others]}; read that of one group, "
+                f"optimizer.param_groups[0][{self.name!r}]"
+            )
+        return first
+
+    def __set__(self, optimizer, value):
+        value = self.check(value)
+        for group in optimizer.param_groups:
+            group[self.name] = value
+
+    def check(self, value) -> float:
+        """The value as a float; TypeError for what is no number, ValueError out of range."""
+        return _in_range(self.name, value, self.below)
+
+
+class Pair(Number):
+    """An option that is two such numbers."""
+
+    def check(self, value) -> tuple[float, float]:
+        """The values as floats; TypeError and ValueError as for one number."""
+        if not isinstance(value, (tuple, list)) or len(value) != 2:
+            raise ValueError(f"{self.name} is {value!r}; it must be two numbers, as (0.9, 0.999)")
+        first, second = (
+            _in_range(f"{self.name}[{i}]", one, self.below) for i, one in enumerate(value)
+        )
+        return first, second
+
+
+class Flag(Number):
+    """An option that is True or False."""
+
+    def check(self, value) -> bool:
+        """The value itself; TypeError for anything but a bool."""
+        if not isinstance(value, bool):
+            raise TypeError(f"{self.name} is {value!r}; it must be True or False")
+        return value
+
+
+def _in_range(name: str, value, below: float) -> float:
+    if not isinstance(value, (float, int, np.floating, np.integer)) or isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}; it must be a number")
+    if not 0 <= value < below:  # False for NaN too
+        top = "finite and not negative" if below == math.inf else f"in [0, {below:g})"
+        raise ValueError(f"{name} is {value!r}; it must be {top}")
+    return float(value)

@@ -1,0 +1,110 @@
+"""Who gets the blame: a right operation that takes no complex step, beside a wrong one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
+from scratch_embed.gradcheck.numeric import Loss, gradient
+from tests.gradcheck import planted
+
+
+def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
+    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+def vdot_backward(dout, saved):
+    a, b = saved
+    return dout * b, dout * a
+
+
+def norm_backward(dout, saved):
+    x, size = saved
+    return dout[..., None] * x / size[..., None]
+
+
+def var_backward(dout, x):
+    return dout[..., None] * 2 * (x - x.mean(axis=-1, keepdims=True)) / x.shape[-1]
+
+
+def std_backward(dout, x):
+    return var_backward(dout / (2 * x.std(axis=-1)), x)
+
+
+def norm(x):
+    size = np.linalg.norm(x, axis=-1)
+    return size, (x, size)
+
+
+# Right gradients, all of them, of functions that take |z|^2 where a complex step needs z^2.
+NOT_ANALYTIC = {
+    "abs": (lambda x: (np.abs(x), np.sign(x.real)), lambda g, sign: g * sign),
+    "var": (lambda x: (np.var(x, axis=-1), x), var_backward),
+    "std": (lambda x: (np.std(x, axis=-1), x), std_backward),
+    "norm": (norm, norm_backward),
+    "vdot": (lambda a, b: (np.vdot(a, b), (a, b)), vdot_backward),
+    "largest": (
+        lambda x: (np.abs(x).max(axis=-1), (x, np.abs(x).argmax(axis=-1))),
+        lambda g, s: g[..., None] * np.sign(s[0]) * (np.arange(s[0].shape[-1]) == s[1][..., None]),
+    ),
+}
+OPS = {name: differentiable(*pair, name=name) for name, pair in NOT_ANALYTIC.items()}
+WRONG = {
+    "tanh": planted.broken("tanh", lambda g, s: g * (1 - s[0])),
+    "exp": planted.broken("exp", lambda g, s: 2 * g * s[0]),
+}
+
+
+def applied(name: str, x: Tensor) -> Tensor:
+    return OPS[name](x, x * 0.5) if name == "vdot" else OPS[name](x)
+
+
+@pytest.mark.parametrize("name", NOT_ANALYTIC)
+def test_the_operations_are_right(name):
+    assert gradcheck(lambda x: applied(name, x), leaf(4, 3)).passed
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", NOT_ANALYTIC)
+def test_a_right_operation_is_not_blamed_for_the_wrong_one_beside_it(name, wrong):
+    for fn in (
+        lambda x: WRONG[wrong](applied(name, x)),  # the wrong one after it
+        lambda x: applied(name, WRONG[wrong](x * 0.3)),  # and before it
+        lambda x: WRONG[wrong](x).sum() * applied(name, x).sum(),
+    ):
+        report = gradcheck(fn, leaf(4, 3))
+        assert {cause.op for cause in report.causes} == {wrong}, report
+
+
+@pytest.mark.parametrize("name", NOT_ANALYTIC)
+def test_a_wrong_operation_of_this_kind_is_blamed_itself(name):
+    forward, backward = NOT_ANALYTIC[name]
+
+    def half(dout, saved):
+        grads = backward(0.5 * dout, saved)
+        return (grads[0], 2 * grads[1]) if name == "vdot" else grads
+
+    wrong = differentiable(forward, half, name="wrong")
+    both = (lambda x: wrong(x, Tensor(x.data))) if name == "vdot" else wrong
+    report = gradcheck(lambda x: F.tanh(both(x)), leaf(4, 3))
+    assert [(cause.name, cause.op) for cause in report.causes] == [("constant factor", "wrong")]
+
+
+def slopes(fn, *numbers: float) -> np.ndarray:
+    x = Tensor(np.array(numbers), requires_grad=True)
+    return gradient(Loss(fn, (x,), np.ones(len(numbers))), x)
+
+
+def test_the_complex_step_is_taken_where_the_real_ones_are_the_worse():
+    """Steep, and beside a kink: there Richardson's steps of 1e-3 leave the neighbourhood."""
+    steep = slopes(lambda x: F.tanh(x * 1e3), 2e-4, 1e-3)
+    np.testing.assert_allclose(steep, 1e3 / np.cosh([0.2, 1.0]) ** 2, rtol=1e-12)
+    np.testing.assert_array_equal(slopes(F.relu, 1e-6, -1e-6, 2.0), [1, 0, 1])
+    np.testing.assert_allclose(slopes(F.log, 1e-4, 1.0), [1e4, 1], rtol=1e-12)
+    np.testing.assert_allclose(slopes(OPS["abs"], 0.5, -2.0), [1, -1], rtol=1e-9)
+    np.testing.assert_allclose(
+        slopes(lambda x: OPS["abs"](x) + F.relu(x), 1e-3, -1e-3), [2, -1], rtol=1e-6
+    )

@@ -1,0 +1,125 @@
+"""What used to end a check with an error of its own: single numbers, and a cache used up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import exact, gradcheck, reentrant, step_study
+from scratch_embed.gradcheck.numeric import METHODS
+from tests.gradcheck import planted
+
+MODES = ("elementwise", "directional")
+
+
+def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
+    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+def number(value: float = 1.5, name: str = "s") -> Tensor:
+    return Tensor(np.array(value), requires_grad=True, name=name)
+
+
+# ---- tensors of no axis --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("method", [*METHODS, "all"])
+def test_a_single_number_is_checked(method, mode):
+    report = gradcheck(lambda x: x * x, number(), method=method, mode=mode)
+    assert report.passed, report
+    assert report.worst.index == (() if mode == "elementwise" else None)
+    assert "[]" in report.table() or mode == "directional"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_scalar_parameter_beside_a_table_is_checked(mode):
+    def scaled(E, temperature):
+        return F.softmax(F.lookup(E, planted.IDS) * temperature)
+
+    assert gradcheck(scaled, leaf(6, 3, name="E"), number(), mode=mode).passed
+
+
+@pytest.mark.parametrize(
+    ("op", "backward", "cause"),
+    [
+        ("exp", lambda g, s: -g * s[0], "wrong sign"),
+        ("exp", lambda g, s: 3 * g * s[0], "local derivative"),  # one ratio is no pattern
+        ("exp", lambda g, s: np.zeros_like(g), "missing path"),
+        ("exp", lambda g, s: s[0], "dout ignored"),
+        ("mul", lambda g, s: (g * s[1], (g * s[0])[0]), "broadcast not summed"),
+    ],
+)
+def test_a_wrong_gradient_of_a_single_number_is_caught_and_named(op, backward, cause):
+    wrong = planted.broken(op, backward, broadcasts=op == "mul")
+    for mode in MODES:
+        if op == "mul":
+            report = gradcheck(wrong, leaf(3), number(), mode=mode)
+        else:
+            report = gradcheck(wrong, number(), mode=mode)
+        assert (report.passed, report.cause) == (False, cause)
+
+
+def test_the_other_tools_take_a_single_number_too():
+    assert reentrant(F.tanh, number()) == []
+    assert exact(lambda x: x * x, number()) is True
+    assert step_study(F.tanh, number()).has_truncation("central")
+
+
+# ---- a backward that can be called once only -----------------------------------------------------
+
+
+def popping(name: str = "cube"):
+    """An operation that keeps its cache in a list and takes it out in backward."""
+
+    def forward(x):
+        return x**3, [x]
+
+    def backward(dout, saved):
+        return dout * 3 * saved.pop() ** 2
+
+    return differentiable(forward, backward, name=name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_cache_that_backward_takes_out_is_a_verdict_with_a_cause(mode):
+    cube = popping()
+    report = gradcheck(lambda x: F.tanh(cube(F.sigmoid(x))), leaf(4, 3), mode=mode)
+    assert not report.passed
+    assert all(row.passed for row in report.rows)  # the numbers themselves are right
+    (cause,) = report.causes
+    assert (cause.name, cause.op) == ("called once", "cube")
+    assert "backward of cube can be called once only" in cause.sentence
+    assert "IndexError: pop from empty list" in str(report)
+    (problem,) = reentrant(cube, leaf(4, 3))
+    assert "cannot run a second time" in problem
+
+
+def test_a_cache_that_is_closed_after_use_is_named_by_its_operation():
+    """A dict emptied, two operations on the way: the one that backward comes to first is named."""
+
+    def forward(x):
+        return np.exp(x), {"out": np.exp(x)}
+
+    def backward(dout, saved):
+        out = saved.pop("out")
+        return dout * out
+
+    mine = differentiable(forward, backward, name="mine")
+    cube = popping()
+    report = gradcheck(lambda x: cube(mine(x)), leaf(3))
+    assert (report.cause, report.causes[0].op) == ("called once", "cube")
+
+
+def test_rows_are_still_told_by_their_uses_behind_a_cache_used_up():
+    cube = popping()
+    report = gradcheck(lambda E: cube(F.lookup(E, planted.IDS)), leaf(6, 3, name="E"))
+    assert {row.index[0]: row.uses for row in report.rows} == {0: 1, 1: 2, 2: 0, 3: 0, 4: 3, 5: 0}
+
+
+def test_an_error_in_the_first_backward_is_the_callers_to_see():
+    broken = planted.broken("exp", lambda g, s: g * s["out"])
+    with pytest.raises(TypeError, match="tuple indices"):
+        gradcheck(broken, leaf(3))

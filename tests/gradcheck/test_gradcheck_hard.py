@@ -1,0 +1,127 @@
+"""Right gradients of functions that are hard to measure raise no alarm; their wrong ones do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
+from scratch_embed.gradcheck.numeric import METHODS
+from scratch_embed.gradcheck.report import KINK, OK, WRONG
+
+
+def of(*numbers: float, shape: tuple[int, ...] | None = None) -> Tensor:
+    return Tensor(np.array(numbers).reshape(shape or -1), requires_grad=True, name="x")
+
+
+def random(*shape: int, scale: float = 1.0, shift: float = 0.0, seed: int = 0) -> Tensor:
+    data = np.random.default_rng(seed).standard_normal(shape) * scale + shift
+    return Tensor(data, requires_grad=True, name="x")
+
+
+def elementwise(name: str, f, slope):
+    return differentiable(lambda x: (f(x), x), lambda g, x: g * slope(x), name=name)
+
+
+sine = elementwise("sine", lambda x: np.sin(1000 * x), lambda x: 1000 * np.cos(1000 * x))
+inverse = elementwise("inverse", lambda x: 1 / x, lambda x: -1 / x**2)
+huber = elementwise(
+    "huber",
+    lambda x: np.where(np.abs(x) < 1, x * x / 2, np.abs(x) - 0.5),
+    lambda x: np.where(np.abs(x) < 1, x, np.sign(x)),
+)
+
+
+def l2(x: Tensor) -> Tensor:
+    return x / ((x * x).sum(axis=1, keepdims=True)) ** 0.5
+
+
+def solve_forward(a):
+    out = np.linalg.inv(a)
+    return out, out
+
+
+solve = differentiable(solve_forward, lambda g, out: -out.T @ g @ out.T, name="solve")
+HILBERT = 1 / (np.arange(5)[:, None] + np.arange(5) + 1.0)
+ONE = Tensor(np.ones(5))
+
+HARD = {
+    "x^3 at 0": (lambda x: x**3, of(0.0, 0.0)),
+    "x^3 near 0": (lambda x: x**3, of(1e-4, -1e-5, 3e-7)),
+    "log": (F.log, of(1e-4, 1e-6, 1.0)),
+    "sqrt": (F.sqrt, of(1e-4, 1e-6, 1.0)),
+    "1/x": (inverse, of(1e-4, 1e-3, -1e-4)),
+    "short rows under l2": (l2, random(3, 4, scale=1e-4)),
+    "LayerNorm of x/1000": (lambda x: F.layer_norm(x, ONE, ONE, eps=0.0), random(3, 5, scale=1e-3)),
+    "LayerNorm of x+1000": (lambda x: F.layer_norm(x, ONE, ONE), random(3, 5, shift=1000)),
+    "softmax at +300": (F.softmax, random(2, 4, shift=300)),
+    "sin(1000 x)": (sine, random(5)),
+    "temperature 1e-3": (lambda x: F.softmax(x / 1e-3), random(2, 4, scale=1e-3)),
+    "Hilbert 5 x 5": (solve, Tensor(HILBERT, requires_grad=True, name="x")),
+    "Huber at its joint": (huber, of(1.0, -1.0, 0.5, 3.0)),
+    "relu beside 0": (F.relu, of(1e-6, -1e-7, 1e-9, 2.0)),
+}
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+@pytest.mark.parametrize("method", [*METHODS, "all"])
+@pytest.mark.parametrize("name", HARD)
+def test_right_gradients_of_hard_functions_pass(name, method, mode):
+    fn, x = HARD[name]
+    for seed in range(3):
+        report = gradcheck(fn, x, method=method, mode=mode, seed=seed)
+        assert report.passed, report
+        if name == "x^3 at 0":
+            assert {row.verdict for row in report.rows} == {OK}
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+@pytest.mark.parametrize("name", HARD)
+def test_a_wrong_gradient_behind_a_hard_function_is_caught(name, mode):
+    fn, x = HARD[name]
+    off = differentiable(lambda a: (a.copy(), ()), lambda g, s: 1.001 * g, name="off")
+    added = differentiable(lambda a: (a.copy(), ()), lambda g, s: g + 1e-3, name="added")
+    wrong = added if name == "x^3 at 0" else off  # 0 times 1.001 is 0, and right
+    for seed in range(3):
+        report = gradcheck(lambda x: wrong(fn(x)) if wrong is off else fn(wrong(x)), x, seed=seed)
+        assert WRONG in {row.verdict for row in report.rows}, report
+
+
+# ---- kinks ---------------------------------------------------------------------------------------
+
+KINKS = {
+    "relu": (F.relu, of(0.0, 1.0, -1.0, 0.0, 0.5)),
+    "abs": (elementwise("abs", np.abs, np.sign), of(0.0, 1.0, -2.0)),
+    "relu of many": (F.relu, Tensor(np.maximum(random(30, 20).data, 0), requires_grad=True)),
+    "a bag's maximum": (
+        lambda E: F.embedding_bag(E, np.array([[0, 1], [2, 3]]), mode="max"),
+        of(1.0, 2.0, 1.0, 2.0, 0.0, 5.0, 0.0, 4.0, shape=(4, 2)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+@pytest.mark.parametrize("name", KINKS)
+def test_an_entry_on_a_kink_is_no_alarm_in_either_mode(name, mode):
+    fn, x = KINKS[name]
+    for seed in range(3):
+        report = gradcheck(fn, x, mode=mode, seed=seed)
+        assert report.passed, report
+        assert name == "abs" or KINK in {row.verdict for row in report.rows}  # its mean slope is 0
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_a_wrong_gradient_beside_a_kink_is_caught_in_either_mode(mode):
+    wrong = differentiable(F.relu.forward, lambda g, s: np.where(s[0], 0, 1.01 * g), name="relu")
+    for name in ("relu", "relu of many"):
+        assert not gradcheck(wrong, KINKS[name][1], mode=mode).passed
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_where_every_entry_is_on_a_kink_nothing_is_told_and_nobody_blamed(mode):
+    report = gradcheck(F.relu, of(0.0, 0.0, 0.0), mode=mode)
+    assert not report.passed
+    assert report.causes == []
+    assert "nothing could be told" in str(report)
