@@ -280,6 +280,11 @@ for start, factor in ((table, s), (s * table, 1.0)):
 times = worked.quotient("Adam: times as far, column 0", *moves)
 
 # %% [markdown]
+# And which factor is best? A small model that must name token and place was tried with each, in the
+# lab `which_factor`. At one small learning rate for all, $\sqrt{D}$ wins. Once each gets the best
+# rate for itself, no factor at all wins: it bears larger steps. Balance at the start is one thing
+# among several, and training moves the lengths anyway.
+#
 # ## Who scales?
 # The first Transformer does. GPT-2 and BERT do not: their positions are learned and start about
 # as small as the tokens. Llama does not: it adds no positions at all. Gemma adds none either, and
