@@ -26,7 +26,7 @@ FLOORS = [
     {"layers"},
     {"trace"},
     {"gradcheck"},
-    {"models"},
+    {"contest", "models"},
     {"simulations"},
     {"lesson"},
 ]

@@ -1,0 +1,36 @@
+"""Texts of one's own that a lesson cannot use: one sentence says why, and what would do."""
+
+from __future__ import annotations
+
+import random
+import string
+from pathlib import Path
+
+import pytest
+
+from scratch_embed.lesson.record import Options
+from scratch_embed.lesson.walk import cells
+from scratch_embed.lesson.walk.runner import run
+
+LESSONS = Path(__file__).parents[2] / "lessons"
+
+
+def word(rng: random.Random, length: int) -> str:
+    return "".join(rng.choices(string.ascii_lowercase, k=length))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (lambda rng: word(rng, 200_000), "Give a text with spaces"),
+        (lambda rng: " ".join(word(rng, 3_000) for _ in range(70)), "Give a text with spaces"),
+        (lambda rng: "the cat sat on the mat. " * 20, "Give a longer text"),
+    ],
+)
+def test_the_arena_says_what_a_text_lacks(text, told, tmp_path, capsys):
+    path = tmp_path / "own.txt"
+    path.write_text(text(random.Random(0)), encoding="utf-8")
+    record = run(cells.load(LESSONS / "ch08_arena.py"), Options(text=path, quick=True))
+    (failure,) = record.failures
+    assert "\n" not in failure.text and told in failure.text
+    assert "Traceback" not in capsys.readouterr().err
