@@ -1,4 +1,4 @@
-"""python -m tests.benchmarks.quote FILE: the table of a run, as README.md beside this file quotes it."""
+"""python -m tests.benchmarks.quote FILE: the table of a run as README.md here has it."""
 
 from __future__ import annotations
 
