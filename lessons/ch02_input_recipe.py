@@ -330,6 +330,7 @@ q.answer(100 * found["added"][2], tolerance=15, because="many sums have a neighb
 
 # %% [markdown]
 # Width decides. And adding does not come off worse: each row has all columns to stand out in.
+# Trained tables share the columns as well, and do not divide them up: see the lab `column_roles`.
 
 # %%
 figure, ax = plot.figure(size=(7, 4))
