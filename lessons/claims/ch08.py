@@ -84,8 +84,8 @@ given("000-ch8-char-tokens", "a definition: the input is 120 characters long, an
 given("000-ch8-six-strategies", "the page's own lists of strategies and tasks")
 undecided(
     "000-ch8-bpe-most-common",
-    "nothing here counts what others use. With 500 rows, the lab `arena` finds words ahead of pieces "
-    "at its largest budget, for each of five seeds, in English and in five scripts",
+    "nothing here counts what others use. With 500 rows, the lab `arena` finds words ahead of "
+    "pieces at its largest budget, for each of five seeds, in English and in five scripts",
 )
 LETTERS = "ABCDEFGH"
 text, held_out = known[:40_000], unseen[:2_000]
