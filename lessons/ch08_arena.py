@@ -252,6 +252,9 @@ def _draw(table):
 save_figure(_draw(table), "ch08_arena.png")
 
 # %% [markdown]
+# Mind what is drawn. To gain most is not to need the fewest bits: characters gain most where their
+# baseline is worst, and still need more bits than words. Neither number alone is "the score".
+#
 # ## What this does not show
 # One seed, one rate for all, a few seconds. Which bars would change places with another seed? We do
 # not know from this table, and a lead of a few hundredths may be luck. A model of this size says
