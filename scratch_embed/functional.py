@@ -23,7 +23,7 @@ from scratch_embed.ops import sgns as _sgns
 from scratch_embed.ops import shape as _shape
 from scratch_embed.ops import softmax as _softmax
 from scratch_embed.ops import tied_cross_entropy as _tied
-from scratch_embed.tensor import (
+from scratch_embed.tensor.tensor import (
     add,
     differentiable,
     div,
@@ -36,8 +36,8 @@ from scratch_embed.tensor import (
     sub,
     transpose,
 )
-from scratch_embed.tensor import matmul_ as matmul
-from scratch_embed.tensor import sum_ as sum
+from scratch_embed.tensor.tensor import matmul_ as matmul
+from scratch_embed.tensor.tensor import sum_ as sum
 
 # rows of a table
 lookup = differentiable(_lookup.lookup_forward, _lookup.lookup_backward)
