@@ -1,7 +1,9 @@
 """Tensor and the tape: the only place that knows about graphs.
 
-tape.py     what was computed from what, and how to read it in reverse
-tensor.py   what one writes with: Tensor, its operators, and how a pair becomes an operation
+tape.py      what was computed from what, and how to read it in reverse
+calling.py   how an operation takes its arguments
+reading.py   what one reads off a Tensor without writing on the tape
+tensor.py    what one writes with: Tensor, its operators, and how a pair becomes an operation
 """
 
 from scratch_embed.tensor.tape import Node, no_grad, tape

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
+from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.rows import RowGrad
-from scratch_embed.tensor.tape import Node, Variable, line_numbers, recording
+from scratch_embed.tensor.calling import check_option, describe, plain
+from scratch_embed.tensor.reading import Readable, bare, on_numbers
+from scratch_embed.tensor.tape import Node, line_numbers, recording
+
+HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take
 
 
-class Tensor(Variable):
+class Tensor(Readable):
     """A NumPy array that remembers where it came from.
 
     Parameters
     ----------
-    data : array_like. Python floats become float64, as in NumPy; an array is not copied.
+    data : array_like of booleans, integers, float32, float64 or complex numbers. Python floats
+        become float64, as in NumPy; an array is not copied.
     requires_grad : whether backward should leave this tensor's gradient in `.grad`.
     name : shown in tables and errors.
 
     `.grad` is None until a backward reaches the tensor; then an ndarray, or a `RowGrad` from a
     sparse lookup. Another backward adds to it: set `.grad = None` to begin again.
+
+    Of complex numbers the gradient is the plain derivative, d out / d self, which is what a
+    complex step measures. PyTorch answers with its conjugate, the direction to descend along.
+
+    Raises TypeError for data that are not such numbers, that have a mask (`np.ma`), or that are
+    whole numbers and should have a gradient.
 
     >>> a = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> (a * a).sum().backward()
@@ -31,46 +43,39 @@ class Tensor(Variable):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # so that `array + tensor` asks Tensor, not NumPy
 
     def __init__(self, data, requires_grad: bool = False, name: str | None = None):
-        if isinstance(data, (Tensor, RowGrad)):
-            raise TypeError(f"data is a {type(data).__name__}; pass its array instead")
-        self.data = np.asarray(data)
-        if self.data.dtype.kind not in "biufc":
-            raise TypeError(f"data is not an array of numbers: NumPy made it {self.data.dtype}")
-        if requires_grad and self.data.dtype.kind not in "fc":
+        if type(data) is not np.ndarray:
+            data = _as_array(data)
+        if data.dtype.char not in HELD:
+            raise _dtype_error(data.dtype)
+        if requires_grad and data.dtype.kind not in "fc":
             raise TypeError(
-                f"a tensor of {self.data.dtype} cannot require a gradient: "
+                f"a tensor of {data.dtype} cannot require a gradient: "
                 "derivatives need floating point, e.g. data.astype(np.float64)"
             )
+        self.data = data
         self.requires_grad = requires_grad
         self.name = name
         self.grad = None
         self.node = None
 
-    # ---- reading -------------------------------------------------------------------------------
+    def detach(self) -> Tensor:
+        """The same array in a Tensor that requires no gradient: here the way back ends."""
+        return Tensor(self.data, name=self.name)
 
-    def numpy(self) -> np.ndarray:
-        return self.data
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise TypeError("a tensor of shape () holds one number and has no rows to go through")
+        return (self[i] for i in range(len(self)))
 
-    def item(self) -> float:
-        return self.data.item()
-
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
-        return np.array(self.data, dtype=dtype, copy=copy)
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __repr__(self) -> str:
-        numbers = np.array2string(self.data, separator=", ", prefix="Tensor(", threshold=200)
-        notes = [f"name={self.name!r}"] if self.name else []
-        if self.node is not None:
-            notes.append(f"from={self.node.name}")
-        elif self.requires_grad:
-            notes.append("requires_grad=True")
-        return f"Tensor({', '.join([numbers, *notes])})"
+    def __array_ufunc__(self, ufunc, method: str, *inputs, **kwargs):
+        """`array + tensor` and `np.add(array, tensor)` are `add`, and go on the tape."""
+        ours = UFUNCS.get(ufunc)
+        if ours and method == "__call__" and not kwargs:
+            return ours(*inputs)
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        return on_numbers(getattr(ufunc, method), name, inputs, kwargs)
 
     # ---- operators: each a hand-written pair from ops/ -------------------------------------------
 
@@ -111,7 +116,7 @@ class Tensor(Variable):
         return neg(self)
 
     def __getitem__(self, index):
-        return getitem(self, index)
+        return getitem(self, bare(index) if isinstance(index, tuple) else index)
 
     def sum(self, axis=None, keepdims: bool = False) -> Tensor:
         return sum_(self, axis=axis, keepdims=keepdims)
@@ -129,6 +134,23 @@ class Tensor(Variable):
     @property
     def T(self) -> Tensor:
         return transpose(self, None)
+
+
+def _as_array(data: Any) -> np.ndarray:
+    """What was given as an array, or the error that says what it is instead."""
+    if isinstance(data, (Tensor, RowGrad)):
+        raise TypeError(f"data is a {type(data).__name__}; pass its array instead")
+    check_unmasked(data, "data")
+    return np.asarray(data)
+
+
+def _dtype_error(dtype: np.dtype) -> TypeError:
+    if dtype.kind in "fc":
+        return TypeError(
+            f"data is {dtype}; a Tensor holds float32, float64, complex64 or complex128: write "
+            "data.astype(np.float32)"
+        )
+    return TypeError(f"data is not an array of numbers: NumPy made it {dtype}")
 
 
 def differentiable(
@@ -151,7 +173,8 @@ def differentiable(
     selective : backward also takes `needs`, a bool for each positional argument, and may answer
         None where it is False: a picture wants no gradient, and a product is saved.
 
-    Gradients flow through positional arguments only.
+    Gradients flow through positional arguments only. The first of them, and all of an operation
+    that broadcasts, may also be lists.
 
     >>> def cube_forward(x):
     ...     return x**3, (x,)
@@ -164,24 +187,35 @@ def differentiable(
     [12.0]
     """
     name = name or forward.__name__.removesuffix("_forward")
+    operation = _recorded(name, forward, backward, broadcasts, selective)
+    operation.forward, operation.backward = forward, backward
+    describe(operation, forward, name)
+    return operation
 
-    @functools.wraps(forward)
+
+def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool, *how) -> Callable:
+    """The pair as one function, which writes a line on the tape where a gradient is asked for."""
+
     def operation(*args, **options) -> Tensor:
         for key, value in options.items():
+            check_option(operation, key, value)
+        arrays, learns = [], False
+        for value in args:
             if isinstance(value, Tensor):
-                raise TypeError(f"{name}: pass {key} by position, where gradients can flow")
-        arrays = [a.data if isinstance(a, Tensor) else a for a in args]
+                learns = learns or value.requires_grad
+                value = value.data
+            elif type(value) is not np.ndarray:
+                value = plain(operation, len(arrays), value, broadcasts or not arrays)
+            arrays.append(value)
         out, saved = forward(*arrays, **options)
         result = Tensor(out)
-        if recording.on and any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        if learns and recording.on:
             result.requires_grad = True
-            pair = forward, backward
-            line = next(line_numbers)
-            result.node = Node(line, name, args, options, saved, *pair, broadcasts, selective)
+            result.node = Node(
+                next(line_numbers), name, args, options, saved, forward, backward, broadcasts, *how
+            )  # fmt: skip
         return result
 
-    operation.forward, operation.backward = forward, backward
-    operation.__name__ = operation.__qualname__ = name
     return operation
 
 
@@ -197,3 +231,14 @@ mean = differentiable(reduce.mean_forward, reduce.mean_backward)
 reshape = differentiable(shape.reshape_forward, shape.reshape_backward)
 transpose = differentiable(shape.transpose_forward, shape.transpose_backward)
 getitem = differentiable(shape.getitem_forward, shape.getitem_backward)
+
+# What the ufuncs of NumPy mean when one of their inputs is a Tensor.
+UFUNCS = {
+    np.add: add,
+    np.subtract: sub,
+    np.multiply: mul,
+    np.divide: div,
+    np.negative: neg,
+    np.power: power,
+    np.matmul: matmul_,
+}
