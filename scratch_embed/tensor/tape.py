@@ -9,7 +9,6 @@ is the whole of the "topological sort".
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,8 +18,9 @@ import numpy as np
 
 from scratch_embed.ops import reduce
 from scratch_embed.rows import RowGrad
+from scratch_embed.watch import Kept, arrays, has_changed, keep, owner, written_since
 
-line_numbers = itertools.count()
+_adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
 
 
 class _Recording(threading.local):
@@ -33,18 +33,27 @@ recording = _Recording()
 class Node(NamedTuple):
     """One line of the tape."""
 
-    line: int  # counts up, so it orders the tape
+    line: int  # the time by `watch.clock`, so it orders the tape
     name: str  # of the operation
     inputs: tuple[Any, ...]  # positional arguments as given: Tensors, arrays, numbers
     options: dict[str, Any]  # keyword arguments
     saved: Any  # what forward kept for backward
+    kept: list[Kept]  # the arrays in it, and what they looked like
     forward: Callable  # the two halves, as written in ops/
     backward: Callable
     broadcasts: bool  # whether an input may have been stretched to the output's shape
     selective: bool  # whether backward is told which inputs want a gradient
+    reads: tuple[tuple[int, ...], ...] | None  # which inputs the gradient of each one reads
 
     def gradients(self, dout: np.ndarray) -> Iterator[tuple[Variable, np.ndarray | RowGrad]]:
-        """Run backward once: each input that wants a gradient, with its contribution."""
+        """Run backward once: each input that wants a gradient, with its contribution.
+
+        Raises RuntimeError when an array that it needs has been written to since forward (see
+        `watch`), ValueError for gradients whose number or shape does not fit the inputs.
+        """
+        for kept in self.kept:
+            if has_changed(kept) or written_since(kept[0], self.line):
+                self._check_unread(kept[0])
         learns = [isinstance(t, Variable) and t.requires_grad for t in self.inputs]
         needs = {"needs": learns} if self.selective else {}
         grads = self.backward(dout, self.saved, **needs)
@@ -58,6 +67,28 @@ class Node(NamedTuple):
         for position, (tensor, grad) in enumerate(zip(self.inputs, grads)):
             if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:
                 yield tensor, self._fit(grad, tensor, position)
+
+    def _check_unread(self, array: np.ndarray) -> None:
+        """Raise the error for a kept array that was written to, unless no gradient reads it."""
+        given = [t.data if isinstance(t, Variable) else t for t in self.inputs]
+        places = [
+            place
+            for place, value in enumerate(given)
+            if isinstance(value, np.ndarray) and np.may_share_memory(value, array)
+        ]
+        if self.reads and places:
+            learning = [i for i, t in enumerate(self.inputs) if getattr(t, "requires_grad", False)]
+            if not any(place in self.reads[i] for i in learning for place in places):
+                return
+        what = f"an array of shape {array.shape}, its output or one of its own,"
+        if places:
+            name = _name(self.inputs[places[0]])
+            what = f"its input {places[0]}{f', {name},' if name else ''} of shape {array.shape}"
+        raise RuntimeError(
+            f"{self.name} kept {what} and backward needs it as it was, but it has been written to "
+            "since forward: run forward again before backward, or write to a copy, as in "
+            "t.data = t.data - step"
+        )
 
     def _fit(self, grad, tensor: Variable, position: int) -> np.ndarray | RowGrad:
         """Undo broadcasting, and hold the gradient to the shape and dtype of its tensor."""
@@ -76,14 +107,15 @@ class Node(NamedTuple):
 class Variable:
     """What the tape knows of a Tensor: its numbers, their gradient, and the line that wrote them.
 
-    Everything that NumPy would do with the numbers is in `tensor.py`.
+    Everything else that one does with a Tensor is in `reading.py` and `tensor.py`.
     """
 
-    __slots__ = ("data", "grad", "requires_grad", "name", "node", "__weakref__")
+    __slots__ = ("data", "grad", "requires_grad", "retains_grad", "name", "node", "__weakref__")
 
     data: np.ndarray
     grad: np.ndarray | RowGrad | None
     requires_grad: bool
+    retains_grad: bool  # whether backward leaves a gradient here although it is no leaf
     name: str | None
     node: Node | None  # None for a leaf, which no operation made
 
@@ -98,26 +130,26 @@ class Variable:
         `grad` defaults to 1 for a scalar and must be given, in this tensor's shape, otherwise. It
         is copied, for the gradient of a sparse lookup is summed from it later; an array that
         nobody can write to any more (`grad.setflags(write=False)`) is not.
-        The tape is kept: a second backward adds the same gradients once more.
+
+        The tape is kept: a second backward adds the same gradients once more. Several Python
+        threads may run backward at once, also into the same leaves: nothing is lost, and only the
+        order in which they add is theirs. When an error is raised, no `.grad` has changed.
+
+        Raises RuntimeError when nothing here requires a gradient, and when an array that the way
+        back needs has been written to since forward, as by an optimiser's step: what is noticed,
+        and what is not, is in `watch`. ValueError for a `grad` that is missing or does not fit.
         """
-        pending = {self: self._seed(grad)}
-        for tensor in tape(self):
-            dout = pending.pop(tensor, None)
-            if dout is None:  # no gradient came this way
-                continue
-            if tensor.node is None:
-                tensor._accumulate(dout)
-                continue
-            if isinstance(dout, RowGrad):  # only a leaf keeps the rows apart
-                dout = dout.to_dense()
-            taken = [dout]
-            for parent, part in tensor.node.gradients(dout):
-                if parent in pending:
-                    part = pending[parent] + part
-                elif parent.node is None and _may_alias(part, taken):
-                    part = part.copy()  # two leaves must never share one `.grad`
-                taken.append(part)
-                pending[parent] = part
+        for tensor, total in _gradients(self, self._seed(grad)):
+            tensor._accumulate(total)
+
+    def retain_grad(self) -> None:
+        """Let backward leave a gradient in `.grad` here too, though an operation made this tensor.
+
+        It is the gradient of the tensor as a whole: the sum of what all its uses send back.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("retain_grad() of a tensor that requires no gradient")
+        self.retains_grad = True
 
     def _seed(self, grad) -> np.ndarray:
         if not self.requires_grad:
@@ -140,7 +172,8 @@ class Variable:
         return grad
 
     def _accumulate(self, grad: np.ndarray | RowGrad) -> None:
-        self.grad = grad if self.grad is None else self.grad + grad
+        with _adding:
+            self.grad = grad if self.grad is None else self.grad + grad
 
 
 def tape(root: Variable) -> list[Variable]:
@@ -158,6 +191,43 @@ def tape(root: Variable) -> list[Variable]:
     return sorted(seen, key=lambda t: t.node.line if t.node else -1, reverse=True)
 
 
+def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndarray | RowGrad]]:
+    """The gradient of every leaf, and of whoever retains one: one walk from `root` to the leaves.
+
+    A part belongs to whom it is handed to: no backward writes to its dout, nor to what it has
+    handed back. One that does is told.
+    """
+    pending, found = {root: keep(seed)}, []
+    for tensor in tape(root):
+        arrived = pending.pop(tensor, None)
+        if arrived is None:  # no gradient came this way
+            continue
+        dout, node = arrived[0], tensor.node
+        if node is None:
+            found.append((tensor, dout))
+        else:
+            if isinstance(dout, RowGrad):  # only a leaf keeps the rows apart
+                dout = dout.to_dense()
+            if tensor.retains_grad:
+                found.append((tensor, dout.copy()))
+            taken = [dout]
+            for parent, part in node.gradients(dout):
+                if parent in pending:
+                    part = pending[parent][0] + part
+                elif parent.node is None and _is_shared(part, [*taken, *arrays(node.saved)]):
+                    part = part.copy()  # a leaf shares its `.grad` with nobody
+                taken.append(part)
+                pending[parent] = keep(part)
+        if has_changed(arrived):
+            where = f"backward of {node.name}" if node else f"the leaf {tensor.name or ''}".strip()
+            raise RuntimeError(
+                f"the gradient that was handed to {where} has been written to: a backward only "
+                "borrows dout, and may not write again to what it has handed back. Write to a "
+                "copy, as in dout = 2 * dout"
+            )
+    return found
+
+
 @contextmanager
 def no_grad() -> Iterator[None]:
     """Write nothing on the tape inside this block, in this Python thread."""
@@ -168,6 +238,19 @@ def no_grad() -> Iterator[None]:
         recording.on = before
 
 
-def _may_alias(part, taken: list) -> bool:
-    dense = (array for array in taken if isinstance(array, np.ndarray))
-    return isinstance(part, np.ndarray) and any(np.may_share_memory(part, a) for a in dense)
+def _name(value: Any) -> str | None:
+    """The name of a Tensor, or of the one that it is a view of, as E of E.T."""
+    while isinstance(value, Variable):
+        source = value.node.inputs[0] if value.node else None
+        if value.name or not isinstance(source, Variable):
+            return value.name
+        value = source if owner(source.data) is owner(value.data) else None
+    return None
+
+
+def _is_shared(part: np.ndarray | RowGrad, others: list) -> bool:
+    """Whether an array is a view of the same memory as one of the others."""
+    if isinstance(part, RowGrad):
+        return False
+    whole = owner(part)
+    return any(owner(other) is whole for other in others if isinstance(other, np.ndarray))

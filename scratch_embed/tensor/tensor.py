@@ -12,7 +12,8 @@ from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.calling import check_option, describe, plain
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
-from scratch_embed.tensor.tape import Node, line_numbers, recording
+from scratch_embed.tensor.tape import Node, recording
+from scratch_embed.watch import clock, keep_all
 
 HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take
 
@@ -56,6 +57,7 @@ class Tensor(Readable):
             )
         self.data = data
         self.requires_grad = requires_grad
+        self.retains_grad = False
         self.name = name
         self.grad = None
         self.node = None
@@ -159,6 +161,7 @@ def differentiable(
     name: str | None = None,
     broadcasts: bool = False,
     selective: bool = False,
+    reads: tuple[tuple[int, ...], ...] | None = None,
 ) -> Callable[..., Tensor]:
     """Turn a hand-written pair into a function on Tensors.
 
@@ -166,12 +169,16 @@ def differentiable(
     ----------
     forward : (*arrays, **options) -> (out, saved)
     backward : (dout, saved) -> the gradient of each leading positional argument, in order; a
-        single array when there is one; None for an argument that has none.
+        single array when there is one; None for an argument that has none. It only borrows dout,
+        and does not write again to what it has handed back.
     name : for tables and errors; the name of `forward` without "_forward" by default.
     broadcasts : the operation stretches its inputs to a common shape as NumPy does, so the
         gradients are summed back to the shape of each input.
     selective : backward also takes `needs`, a bool for each positional argument, and may answer
         None where it is False: a picture wants no gradient, and a product is saved.
+    reads : for each positional argument, the places of those whose numbers its gradient reads:
+        ((1,), (0,)) for a product. An argument that none reads may be written to after forward.
+        By default each gradient reads every array that was saved.
 
     Gradients flow through positional arguments only. The first of them, and all of an operation
     that broadcasts, may also be lists.
@@ -187,7 +194,7 @@ def differentiable(
     [12.0]
     """
     name = name or forward.__name__.removesuffix("_forward")
-    operation = _recorded(name, forward, backward, broadcasts, selective)
+    operation = _recorded(name, forward, backward, broadcasts, selective, reads)
     operation.forward, operation.backward = forward, backward
     describe(operation, forward, name)
     return operation
@@ -212,7 +219,8 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
         if learns and recording.on:
             result.requires_grad = True
             result.node = Node(
-                next(line_numbers), name, args, options, saved, forward, backward, broadcasts, *how
+                next(clock), name, args, options, saved, keep_all(saved),
+                forward, backward, broadcasts, *how,
             )  # fmt: skip
         return result
 
@@ -221,11 +229,17 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
 
 add = differentiable(arithmetic.add_forward, arithmetic.add_backward, broadcasts=True)
 sub = differentiable(arithmetic.sub_forward, arithmetic.sub_backward, broadcasts=True)
-mul = differentiable(arithmetic.mul_forward, arithmetic.mul_backward, broadcasts=True)
-div = differentiable(arithmetic.div_forward, arithmetic.div_backward, broadcasts=True)
+mul = differentiable(
+    arithmetic.mul_forward, arithmetic.mul_backward, broadcasts=True, reads=((1,), (0,))
+)
+div = differentiable(
+    arithmetic.div_forward, arithmetic.div_backward, broadcasts=True, reads=((1,), (0, 1))
+)
 neg = differentiable(arithmetic.neg_forward, arithmetic.neg_backward)
 power = differentiable(arithmetic.power_forward, arithmetic.power_backward)
-matmul_ = differentiable(matmul.matmul_forward, matmul.matmul_backward, broadcasts=True)
+matmul_ = differentiable(
+    matmul.matmul_forward, matmul.matmul_backward, broadcasts=True, reads=((1,), (0,))
+)
 sum_ = differentiable(reduce.sum_forward, reduce.sum_backward)
 mean = differentiable(reduce.mean_forward, reduce.mean_backward)
 reshape = differentiable(shape.reshape_forward, shape.reshape_backward)
