@@ -11,6 +11,13 @@ from __future__ import annotations
 
 import importlib
 
+TYPE_CHECKING = False  # as editors expect it, without waiting for typing to be loaded
+if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
+    from scratch_embed.layers import Embedding
+    from scratch_embed.optim import SGD, Adagrad, Adam, AdamW, LazyAdam, RowAdagrad
+    from scratch_embed.rows import RowGrad
+    from scratch_embed.tensor import Tensor, differentiable, no_grad
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -31,7 +38,10 @@ _MODULES = (
     "optim", "plot", "positions", "sizes", "trace",
 )  # fmt: skip
 
-__all__ = list(_HOMES)
+__all__ = [
+    "AdamW", "Adagrad", "Adam", "Embedding", "LazyAdam", "RowAdagrad", "RowGrad", "SGD", "Tensor",
+    "differentiable", "no_grad",
+]  # fmt: skip
 
 
 def __getattr__(name: str):

@@ -23,7 +23,7 @@ from scratch_embed.ops import sgns as _sgns
 from scratch_embed.ops import shape as _shape
 from scratch_embed.ops import softmax as _softmax
 from scratch_embed.ops import tied_cross_entropy as _tied
-from scratch_embed.tensor import (
+from scratch_embed.tensor.tensor import (
     add,
     differentiable,
     div,
@@ -36,14 +36,18 @@ from scratch_embed.tensor import (
     sub,
     transpose,
 )
-from scratch_embed.tensor import matmul_ as matmul
-from scratch_embed.tensor import sum_ as sum
+from scratch_embed.tensor.tensor import matmul_ as matmul
+from scratch_embed.tensor.tensor import sum_ as sum
 
 # rows of a table
 lookup = differentiable(_lookup.lookup_forward, _lookup.lookup_backward)
-onehot_product = differentiable(_onehot.onehot_product_forward, _onehot.onehot_product_backward)
+onehot_product = differentiable(
+    _onehot.onehot_product_forward, _onehot.onehot_product_backward, reads=((1,), (0,))
+)
 embedding_bag = differentiable(_bag.embedding_bag_forward, _bag.embedding_bag_backward)
-project = differentiable(_project.project_forward, _project.project_backward, selective=True)
+project = differentiable(
+    _project.project_forward, _project.project_backward, selective=True, reads=((1,), (0,), ())
+)
 
 # entry by entry
 exp = differentiable(_elementwise.exp_forward, _elementwise.exp_backward)
@@ -60,8 +64,10 @@ unfold = differentiable(_patches.unfold_forward, _patches.unfold_backward)
 fold = differentiable(_patches.fold_forward, _patches.fold_backward)
 
 # vectors as wholes
-layer_norm = differentiable(_norm.layer_norm_forward, _norm.layer_norm_backward)
-rms_norm = differentiable(_norm.rms_norm_forward, _norm.rms_norm_backward)
+layer_norm = differentiable(
+    _norm.layer_norm_forward, _norm.layer_norm_backward, reads=((1,), (), ())
+)
+rms_norm = differentiable(_norm.rms_norm_forward, _norm.rms_norm_backward, reads=((1,), ()))
 dropout = differentiable(_dropout.dropout_forward, _dropout.dropout_backward)
 rotary = differentiable(_rotary.rotary_forward, _rotary.rotary_backward)
 attention = differentiable(

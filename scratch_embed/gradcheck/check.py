@@ -14,6 +14,7 @@ from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.tensor import Tensor
+from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")
 RULE = (
@@ -66,7 +67,8 @@ def gradcheck(
     methods = _methods(method)
     _check_arguments(tensors, mode)
     rng = stream(seed)
-    with holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
+    # Writes in place are looked for by `Point` itself, entry by entry.
+    with watching(0), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point = Point(fn, tensors, rng)
         called = name or getattr(fn, "__name__", "fn")
         compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)

@@ -77,10 +77,10 @@ def right_part(point, part: Part) -> np.ndarray | None:
             right = right - (true - stated)
         return right
     if (
-        part.tensor in point.checked and part.tensor.size <= TOO_MANY
+        part.tensor in point.places and part.tensor.size <= TOO_MANY
     ):  # a leaf: what is owed to it, less what others gave
         total = gradient(point.loss, part.tensor)
-        total -= point.missing[point.checked.index(part.tensor)]
+        total -= point.missing[point.places[part.tensor]]
         given = [p.grad for p in point.walk.parts if p.tensor is part.tensor and p is not part]
         return total - sum(given)
     return None

@@ -33,7 +33,7 @@ class Point:
 
     Attributes
     ----------
-    checked : the tensors that require a gradient, each once.
+    checked, places : the tensors that require a gradient, each once, and where each stands there.
     grads : by backward, dense, one for each of `checked`; NaN where backward raised an error.
     missing, why : what documented options leave out of the derivative, and in which rows.
     uses : how often the rows of each were looked up.
@@ -48,6 +48,7 @@ class Point:
     def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], rng):
         self.fn, self.tensors = fn, tensors
         self.checked = list(dict.fromkeys(t for t in tensors if t.requires_grad))
+        self.places = {tensor: place for place, tensor in enumerate(self.checked)}
         self.problems: list[str] = []
         self.changed: list[str] = []
         self.broken: Cause | None = None
@@ -68,7 +69,7 @@ class Point:
     def line(self, tensor: Tensor, index=None, direction=None) -> Line:
         """L along one entry or one direction, on the side that max_norm leaves alone."""
         side = 0
-        if index and self.edited(self.checked.index(tensor), index[0]):
+        if index and self.edited(self.places[tensor], index[0]):
             side = surrogates.inward(float(tensor.data[index].real))
         return Line(self.loss, tensor, index, direction, side, self.edits)
 

@@ -21,7 +21,7 @@ def gradients(out: Tensor, cotangent: np.ndarray, tensors: list[Tensor]) -> list
 
     Other leaves that `out` was computed from get their `.grad` back as it was.
     """
-    others = [(t, t.grad) for t in tape(out) if t.node is None and t not in tensors]
+    others = [(t, t.grad) for t in tape(out) if t.node is None and t not in set(tensors)]
     for tensor in tensors:
         tensor.grad = None
     try:

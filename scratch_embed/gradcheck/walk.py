@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scratch_embed.tensor import Node, Tensor, tape
+from scratch_embed.watch import arrays
 
 
 class Part(NamedTuple):
@@ -105,17 +106,6 @@ def looked_up(part: Part) -> np.ndarray | None:
 def plain(value: Any) -> Any:
     """What an operation took in, without the Tensor around it."""
     return value.data if isinstance(value, Tensor) else value
-
-
-def arrays(value: Any) -> Iterator[np.ndarray]:
-    """Every array inside what an operation saved."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from arrays(item)
-    elif isinstance(value, dict):
-        yield from arrays(list(value.values()))
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import check_unmasked
+
 INT64 = np.dtype(np.int64)
 
 
@@ -23,8 +25,8 @@ def check_ids(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     array([[2, 0],
            [1, 2]])
 
-    Raises TypeError for booleans, floats, text and objects, ValueError for a ragged list, and
-    IndexError for an id outside 0 .. num_rows - 1.
+    Raises TypeError for booleans, floats, text, objects and masked arrays, ValueError for a ragged
+    list, and IndexError for an id outside 0 .. num_rows - 1.
     """
     checked = to_int64(ids, num_rows, name)
     # Read as unsigned, a negative id is a huge one: a single maximum looks at both ends.
@@ -64,16 +66,18 @@ def _integers(ids, num_rows: int, name: str) -> np.ndarray:
     """ids as an array of integers, or the error that says what they are instead."""
     if type(ids) is np.ndarray and ids.dtype.kind in "iu":  # by far the most frequent case
         return ids
+    check_unmasked(ids, name)
     try:
         given = np.asarray(ids)
     except ValueError:
         raise _ragged_error(ids, name) from None
-    if isinstance(ids, (list, tuple)):
-        if not given.size:
-            return given.astype(np.int64)
+    if isinstance(ids, (list, tuple)) and not given.size:
+        return given.astype(np.int64)
+    if isinstance(ids, (list, tuple)) or given.dtype == object:
         exact = np.asarray(ids, dtype=object)  # before NumPy turned [True, 2] into [1, 2]
         kinds = set(map(type, exact.reshape(-1).tolist()))
-        if kinds == {int} and given.dtype.kind not in "iu":  # too large for 64 bits
+        too_large = given.dtype.kind not in "iu"  # for 64 bits, unless they came as objects
+        if kinds == {int} and too_large and ((exact < 0) | (exact >= num_rows)).any():
             raise _range_error(exact, num_rows, name)
         if kinds & {bool, np.bool_} or given.dtype.kind not in "iuf":
             raise _type_error(exact, num_rows, name)
@@ -125,6 +129,11 @@ def _type_error(given: np.ndarray, num_rows: int, name: str) -> TypeError:
     whole = [isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in objects.flat]
     index = _first(~np.array(whole).reshape(given.shape))
     value, at = objects[index], _at(name, index)
+    if all(whole):
+        return TypeError(
+            f"{at} = {value} is a whole number stored as {given.dtype}: {wanted}. "
+            f"Write {name}.astype(np.int64)."
+        )
     if isinstance(value, (bool, np.bool_)):
         return TypeError(
             f"{at} = {value} is a boolean: {wanted}. "

@@ -44,7 +44,7 @@ def lookup_forward(
     [[0.3, 0.4], [0.3, 0.4], [0.5, 0.6]]
     """
     out = kernels.gather(weight, ids)  # looks at the range of the ids
-    ids = to_int64(ids, len(weight))
+    ids = to_int64(ids, len(weight)).copy()  # the caller may fill the same buffer anew
     padding_idx = padding_row(padding_idx, len(weight))
     return out, LookupSaved(ids, len(weight), padding_idx, scale_grad_by_freq, sparse)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from scratch_embed.arguments import is_real
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.watch import wrote
 
 
 def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: float = 2.0) -> None:
@@ -43,6 +44,7 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
             )
         factors = max_norm / norms * (1 - hair)
         weight[rows] *= factors[:, None].astype(weight.dtype)
+        wrote(weight)
         hair = 2 * hair or float(np.finfo(weight.dtype).eps)
 
 

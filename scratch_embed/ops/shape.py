@@ -6,6 +6,8 @@ shapes or axes that do not fit, IndexError for an index that is not there.
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 
 
@@ -37,7 +39,14 @@ def transpose_backward(dout, saved):
 def getitem_forward(a, index):
     """out = a[index], with NumPy's indexing; for rows of a table by id use `lookup`"""
     a = np.asarray(a)
-    return a[index], (a.shape, index)
+    return a[index], (a.shape, _own(index))
+
+
+def _own(index):
+    """A copy of what the caller could change: arrays and lists of positions, also in a tuple."""
+    if isinstance(index, tuple):
+        return tuple(map(_own, index))
+    return deepcopy(index) if isinstance(index, (np.ndarray, list)) else index
 
 
 def getitem_backward(dout, saved):

@@ -10,6 +10,7 @@ from scratch_embed.optim.groups import make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
+from scratch_embed.watch import wrote
 
 # A dense step goes over a table in blocks of rows of about this many bytes. What a formula makes on
 # the way is then as large as a block and not as the table, and stays in the processor's cache. For
@@ -80,6 +81,7 @@ class Optimizer:
         for param, state, arrays, options in ready:
             state["t"] = state.get("t", 0) + 1
             self._move(param, arrays, options | {"t": state["t"]})
+            wrote(param.data)
 
     def _move(self, param: Tensor, arrays: list[np.ndarray], options: dict) -> None:
         """The one place where the numbers of a parameter change."""

@@ -72,6 +72,9 @@ def test_an_empty_list_is_no_ids(ids, shape):
         (np.array([2**63 + 5], np.uint64), ["ids[0] = 9223372036854775813", "too large"]),
         (np.array([2**64 - 1], np.uint64), ["ids[0] = 18446744073709551615", "too large"]),
         ([1, 2**70], ["ids[1] = 1180591620717411303424", "too large"]),
+        (2**70, ["ids = 1180591620717411303424", "too large", "0..5"]),
+        (-(2**70), ["ids = -1180591620717411303424", "negative"]),
+        (np.array([1, 2**70]), ["ids[1] = 1180591620717411303424", "too large"]),
         ([2**63, -1], ["ids[0] = 9223372036854775808", "too large"]),
         (np.arange(12).reshape(2, 6)[:, ::-1], ["ids[1, 0] = 11"]),
     ],
@@ -115,6 +118,9 @@ def test_a_table_without_rows():
         ([2j], ["ids[0] = 2j", "complex"]),
         (np.array([1], "m8[s]"), ["ids[0]", "timedelta"]),
         (np.zeros(0), ["ids is empty", "float64", "dtype=np.int64"]),
+        (np.array([1, 2], object), ["ids[0] = 1", "stored as object", "ids.astype(np.int64)"]),
+        (np.ma.array([1, 2], mask=[0, 1]), ["ids is a masked array", "ids.filled(value)"]),
+        (np.ma.array([1, 2]), ["ids is a masked array", "ids.compressed()"]),
     ],
 )
 def test_what_is_not_an_integer(ids, words):

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "scratch_embed"
 # The floors of the house, from the ground up. A module imports only from floors below its own;
 # those that share a floor do not know of each other. A new module gets its place here.
 FLOORS = [
-    {"arguments", "files", "sizes"},
+    {"arguments", "files", "sizes", "watch"},
     {"disk", "kernels", "plot", "positions"},
     {"geometry", "hashing", "rows"},
     {"ops"},

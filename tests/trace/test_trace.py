@@ -92,8 +92,7 @@ def test_a_wrong_order_would_be_noticed(monkeypatch):
     assert same_bits(trace(loss).gradients["A"], a.grad)
 
     def too_early(root):
-        order = tape(root)
-        order.remove(table)
+        order = [tensor for tensor in tape(root) if tensor is not table]
         return [*order[:3], table, *order[3:]]
 
     monkeypatch.setattr("scratch_embed.trace.tape", too_early)

@@ -1,7 +1,8 @@
-"""Tensor: operators, what NumPy sees of it, no_grad, and what wrong use is told."""
+"""Tensor: operators, no_grad, what makes an operation, and what wrong use is told."""
 
 from __future__ import annotations
 
+import inspect
 import threading
 
 import numpy as np
@@ -100,17 +101,6 @@ def test_a_gradient_has_the_dtype_of_its_tensor():
     assert E.grad.dtype == np.float32
 
 
-def test_numpy_reads_a_tensor():
-    t = leaf([[1.0, 2.0], [3.0, 4.0]])
-    assert np.asarray(t) is t.data or np.shares_memory(np.asarray(t), t.data)
-    assert not np.shares_memory(np.array(t), t.data)
-    assert np.asarray(t, dtype=np.float32).dtype == np.float32
-    assert (t.shape, t.ndim, t.size, len(t), t.dtype) == ((2, 2), 2, 4, 2, np.float64)
-    assert t[1, 0].item() == 3.0
-    assert t.numpy() is t.data
-    assert [row.data.tolist() for row in t] == [[1, 2], [3, 4]]
-
-
 def test_moves_take_axes_apart_or_together(rng):
     t = Tensor(rng.standard_normal((2, 3, 4)))
     for moved in (t.transpose(2, 0, 1), t.transpose((2, 0, 1)), t.transpose([2, 0, 1])):
@@ -118,6 +108,15 @@ def test_moves_take_axes_apart_or_together(rng):
     for moved in (t.reshape(6, 4), t.reshape((6, 4)), t.reshape([6, 4]), t.reshape(-1, 4)):
         np.testing.assert_array_equal(moved.data, t.data.reshape(6, 4))
     np.testing.assert_array_equal(t.T.data, t.data.T)
+
+
+def test_detach_ends_the_way_back_and_shares_the_numbers():
+    a = Tensor(np.array([1.0, 2.0]), requires_grad=True, name="a")
+    apart = (a * 3).detach()
+    assert (apart.requires_grad, apart.node, a.detach().name) == (False, None, "a")
+    assert a.detach().data is a.data
+    (a * apart).sum().backward()
+    assert a.grad.tolist() == [3, 6]  # and not 6 a
 
 
 def test_repr_tells_name_and_origin():
@@ -186,12 +185,23 @@ def pair(backward, forward=lambda a, b: (a * b, (a, b)), **options):
          r"pair .*\(3,\) for input 0.*\(2, 3\)"),
         (lambda a: pair(lambda d, s: RowGrad([0], np.ones((1, 3)), (5, 3)))(a, 2).sum().backward(),
          ValueError, r"\(5, 3\) for input 0"),
-        (lambda a: F.lookup(a, ids=Tensor([0])), TypeError, "lookup: pass ids by position"),
+        (lambda a: F.lookup(a, ids=Tensor([0])), TypeError, "lookup: ids is .* by position"),
         (lambda a: a**a, TypeError, "exponent"),
         (lambda a: Tensor(a), TypeError, "pass its array"),
         (lambda a: Tensor([1, 2], requires_grad=True), TypeError, "int64.*floating"),
         (lambda a: Tensor("abc"), TypeError, "not an array of numbers"),
         (lambda a: Tensor(None), TypeError, "not an array of numbers"),
+        (lambda a: Tensor(np.array([1, None])), TypeError, "not an array of numbers.*object"),
+        (lambda a: Tensor(np.array("2026", "M8")), TypeError, "not an array of numbers.*datetime"),
+        (lambda a: Tensor(np.ones(2, np.float16)), TypeError, r"float16.*astype\(np.float32\)"),
+        (lambda a: Tensor(np.ma.array([1.0], mask=[1])), TypeError, r"data is a masked.*filled\("),
+        (lambda a: a * np.ma.array(np.ones((2, 3)), mask=True), TypeError, "mul: b is a masked"),
+        (lambda a: F.cross_entropy(a, targets=np.ma.array([0, 1], mask=[0, 1])), TypeError,
+         "cross_entropy: targets is a masked"),
+        (lambda a: F.concatenate([a, a]), TypeError, r"list of Tensors.*concatenate\(a, b\)"),
+        (lambda a: F.concatenate(a, [a]), TypeError, r"t\.numpy\(\)"),
+        (lambda a: np.ones(2) * [a, a], TypeError, r"t\.numpy\(\)"),
+        (lambda a: a.detach().retain_grad(), RuntimeError, "requires no gradient"),
         (lambda a: Tensor([[1.0], [1.0, 2.0]]), ValueError, "inhomogeneous"),
     ],
 )  # fmt: skip
@@ -219,3 +229,39 @@ def test_differentiable_keeps_both_halves_and_the_docstring():
     x = leaf([3.0])
     halve(x, by=4).backward()
     assert x.grad == 0.25
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_are_arrays_where_only_arrays_can_be_meant(kind):
+    assert F.softmax(kind([1.0, 1.0])).data.tolist() == [0.5, 0.5]
+    assert F.cross_entropy(kind([[0.0, 0.0]]), kind([1])).item() == pytest.approx(np.log(2))
+    assert F.add(kind([1, 2]), kind([3, 4])).data.tolist() == [4, 6]  # not [1, 2, 3, 4]
+    assert F.mul(kind([1, 2]), 2).data.tolist() == [2, 4]
+    a, factors = leaf([1.0, 2.0]), [3.0, 4.0]
+    out = a * (factors if kind is list else tuple(factors))
+    factors[0] = 100.0
+    out.sum().backward()
+    assert a.grad.tolist() == [3, 4]
+
+
+def test_the_signature_is_that_of_a_function_on_tensors():
+    signature = inspect.signature(F.lookup)
+    forward = inspect.signature(F.lookup.forward)
+    assert list(signature.parameters) == list(forward.parameters)
+    assert signature.parameters["weight"].annotation == "Tensor | np.ndarray"
+    assert signature.parameters["padding_idx"] == forward.parameters["padding_idx"]
+    offsets = inspect.signature(F.embedding_bag).parameters["offsets"]
+    assert offsets.annotation == "np.ndarray | None"  # given by name, where no Tensor may stand
+    assert F.lookup.__annotations__["weight"] == "Tensor | np.ndarray"
+    for name in F.__all__:
+        operation = getattr(F, name)
+        assert inspect.signature(operation).return_annotation == "Tensor"
+        assert operation.__annotations__["return"] == "Tensor"
+    compiled = differentiable(max, None, name="max")  # of a builtin nobody knows the signature
+    assert str(inspect.signature(compiled)) == "(*arrays) -> 'Tensor'"
+
+
+def test_a_complex_gradient_is_the_derivative_and_not_its_conjugate():
+    z = Tensor([1 + 2j], requires_grad=True)
+    (z * z).sum().backward()
+    assert z.grad.tolist() == [2 + 4j]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -75,6 +76,54 @@ def test_backward_twice_adds_the_same_again():
     np.testing.assert_array_equal(a.grad, once)
 
 
+def test_threads_that_add_to_one_leaf_lose_nothing():
+    w, x = leaf(np.zeros(200_000)), np.arange(200_000.0)  # NumPy lets other threads run meanwhile
+    rounds, threads = 25, 8
+    together = threading.Barrier(threads)
+
+    def work():
+        together.wait()
+        for _ in range(rounds):
+            (w * x).sum().backward()
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    np.testing.assert_array_equal(w.grad, rounds * threads * x)
+
+
+def test_a_tensor_on_the_way_may_retain_its_gradient():
+    a = leaf([1.0, 2.0])
+    h = a * 3
+    h.retain_grad()
+    out = (h * h).sum() + h[0]
+    for times in (1, 2):  # it adds up, as in a leaf
+        out.backward()
+        assert h.grad.tolist() == [times * 7, times * 12]  # 2 h, and 1 for h[0]
+        assert a.grad.tolist() == [times * 21, times * 36]
+    h.grad[:] = 0
+    assert a.grad.tolist() == [42, 72]
+    passed_on = a + 0
+    passed_on.retain_grad()
+    a.grad = None
+    passed_on.backward(np.ones(2))
+    assert not np.shares_memory(passed_on.grad, a.grad)
+
+
+def test_an_error_on_the_way_changes_no_gradient():
+    def fails(dout, saved):
+        raise KeyError("stop")
+
+    stop = differentiable(lambda x: (x, ()), fails, name="stop")
+    a, b, loss = leaf([1.0]), leaf([2.0]), None
+    loss = (stop(a * 1) + b).sum()
+    with pytest.raises(KeyError):
+        loss.backward()
+    assert a.grad is None and b.grad is None
+
+
 def test_a_chain_of_100_000_operations():
     a = leaf(1.0)
     out = a
@@ -134,6 +183,9 @@ def test_row_gradient_of_a_computed_table_flows_on(rng):
 # ---- gradients never share memory ---------------------------------------------------------------
 
 SHARING = {
+    "what was saved, handed back": differentiable(
+        lambda a, b: ((a * b).sum(), (a, b)), lambda dout, saved: saved[::-1], name="dot"
+    ),
     "add": lambda a, b: a + b,
     "add a moved one": lambda a, b: a + b.T.T,
     "add reshaped": lambda a, b: (a.reshape(6) + b.reshape(6)).reshape(2, 3),
@@ -146,11 +198,12 @@ SHARING = {
 @pytest.mark.parametrize("combine", SHARING.values(), ids=SHARING)
 def test_two_leaves_never_share_a_gradient(combine, rng):
     a, b = leaf(np.ones((2, 3))), leaf(np.ones((2, 3)))
-    seed = rng.standard_normal((2, 3))
+    out = combine(a, b)
+    seed = rng.standard_normal(out.shape)
     given = seed.copy()
-    combine(a, b).backward(seed)
+    out.backward(seed)
     assert not np.shares_memory(a.grad, b.grad)
-    assert not np.shares_memory(a.grad, seed)
+    assert not any(np.shares_memory(a.grad, other) for other in (seed, a.data, b.data))
     before = b.grad.copy()
     a.grad *= 0  # also: it can be written to
     np.testing.assert_array_equal(b.grad, before)

@@ -1,0 +1,73 @@
+"""How an operation is called: what may stand for an array, and what it tells of itself.
+
+`forward` is written for arrays. A list becomes one here where nothing else can be meant, and what
+would lose its mask or its gradient on the way is told so, by the name of the argument.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scratch_embed.arguments import check_unmasked
+from scratch_embed.tensor.tape import Variable
+
+
+def check_option(operation: Callable, key: str, value: Any) -> None:
+    """TypeError for what must be given by position, or cannot be looked at."""
+    whose = f"{operation.__name__}: {key}"
+    if isinstance(value, Variable):
+        raise TypeError(f"{whose} is a Tensor; pass it by position, where gradients can flow")
+    check_unmasked(value, whose)
+
+
+def plain(operation: Callable, place: int, value: Any, is_array: bool) -> Any:
+    """A positional argument that is neither Tensor nor plain array; a list where one is meant."""
+    if isinstance(value, np.ndarray):
+        check_unmasked(value, _argument(operation, place))
+    if not (is_array and isinstance(value, (list, tuple))):
+        return value
+    if any(isinstance(item, Variable) for item in value):
+        raise TypeError(
+            f"{_argument(operation, place)} is a {type(value).__name__} of Tensors, which no "
+            f"gradient would reach; pass them one by one, as {operation.__name__}(a, b)"
+        )
+    return np.asarray(value)
+
+
+def _argument(operation: Callable, place: int) -> str:
+    """What errors call an argument: "lookup: weight"."""
+    parameters = operation.__signature__.parameters.values()
+    names = [p.name for p in parameters if p.kind != p.KEYWORD_ONLY]
+    return f"{operation.__name__}: {names[min(place, len(names) - 1)]}"
+
+
+def describe(operation: Callable, forward: Callable, name: str) -> None:
+    """Give the operation its name, the docstring of `forward`, and a signature with Tensors.
+
+    >>> from scratch_embed.functional import lookup
+    >>> signature = inspect.signature(lookup)
+    >>> signature.parameters["weight"].annotation, signature.return_annotation
+    ('Tensor | np.ndarray', 'Tensor')
+    """
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())
+    except (TypeError, ValueError):  # a compiled function need not say
+        parameters = [inspect.Parameter("arrays", inspect.Parameter.VAR_POSITIONAL)]
+    annotations = {}
+    for place, parameter in enumerate(parameters):
+        said = parameter.annotation
+        if said is parameter.empty:
+            continue
+        if isinstance(said, str) and parameter.kind != parameter.KEYWORD_ONLY:
+            said = said.replace("np.ndarray", "Tensor | np.ndarray")
+        parameters[place] = parameter.replace(annotation=said)
+        annotations[parameter.name] = said
+    functools.update_wrapper(operation, forward)  # whose source is what an editor shows
+    operation.__name__ = operation.__qualname__ = name
+    operation.__annotations__ = {**annotations, "return": "Tensor"}
+    operation.__signature__ = inspect.Signature(parameters, return_annotation="Tensor")

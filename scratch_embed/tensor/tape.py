@@ -1,0 +1,256 @@
+"""The tape: what was computed from what, and how to read it in reverse.
+
+Running an operation writes one line on the tape, a `Node`: which operation, from which inputs,
+and what it saved. Backward reads the lines in reverse. An operation can only use what already
+exists, so the order in which lines were written is an order in which each line stands after
+everything it needs; reversed, each tensor's gradient is complete before it is passed on. That
+is the whole of the "topological sort".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scratch_embed.ops import reduce
+from scratch_embed.rows import RowGrad
+from scratch_embed.watch import Kept, arrays, has_changed, keep, owner, written_since
+
+_adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
+
+
+class _Recording(threading.local):
+    on = True  # each Python thread switches its own
+
+
+recording = _Recording()
+
+
+class Node(NamedTuple):
+    """One line of the tape."""
+
+    line: int  # the time by `watch.clock`, so it orders the tape
+    name: str  # of the operation
+    inputs: tuple[Any, ...]  # positional arguments as given: Tensors, arrays, numbers
+    options: dict[str, Any]  # keyword arguments
+    saved: Any  # what forward kept for backward
+    kept: list[Kept]  # the arrays in it, and what they looked like
+    forward: Callable  # the two halves, as written in ops/
+    backward: Callable
+    broadcasts: bool  # whether an input may have been stretched to the output's shape
+    selective: bool  # whether backward is told which inputs want a gradient
+    reads: tuple[tuple[int, ...], ...] | None  # which inputs the gradient of each one reads
+
+    def gradients(self, dout: np.ndarray) -> Iterator[tuple[Variable, np.ndarray | RowGrad]]:
+        """Run backward once: each input that wants a gradient, with its contribution.
+
+        Raises RuntimeError when an array that it needs has been written to since forward (see
+        `watch`), ValueError for gradients whose number or shape does not fit the inputs.
+        """
+        for kept in self.kept:
+            if has_changed(kept) or written_since(kept[0], self.line):
+                self._check_unread(kept[0])
+        learns = [isinstance(t, Variable) and t.requires_grad for t in self.inputs]
+        needs = {"needs": learns} if self.selective else {}
+        grads = self.backward(dout, self.saved, **needs)
+        grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+        if any(learns[len(grads) :]) or len(grads) > len(self.inputs):
+            raise ValueError(
+                f"backward of {self.name} returned {len(grads)} gradients for "
+                f"{len(self.inputs)} inputs; return one for each leading array argument, "
+                "None for one that has none"
+            )
+        for position, (tensor, grad) in enumerate(zip(self.inputs, grads)):
+            if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:
+                yield tensor, self._fit(grad, tensor, position)
+
+    def _check_unread(self, array: np.ndarray) -> None:
+        """Raise the error for a kept array that was written to, unless no gradient reads it."""
+        given = [t.data if isinstance(t, Variable) else t for t in self.inputs]
+        places = [
+            place
+            for place, value in enumerate(given)
+            if isinstance(value, np.ndarray) and np.may_share_memory(value, array)
+        ]
+        if self.reads and places:
+            learning = [i for i, t in enumerate(self.inputs) if getattr(t, "requires_grad", False)]
+            if not any(place in self.reads[i] for i in learning for place in places):
+                return
+        what = f"an array of shape {array.shape}, its output or one of its own,"
+        if places:
+            name = _name(self.inputs[places[0]])
+            what = f"its input {places[0]}{f', {name},' if name else ''} of shape {array.shape}"
+        raise RuntimeError(
+            f"{self.name} kept {what} and backward needs it as it was, but it has been written to "
+            "since forward: run forward again before backward, or write to a copy, as in "
+            "t.data = t.data - step"
+        )
+
+    def _fit(self, grad, tensor: Variable, position: int) -> np.ndarray | RowGrad:
+        """Undo broadcasting, and hold the gradient to the shape and dtype of its tensor."""
+        if not isinstance(grad, RowGrad):
+            grad = np.asarray(grad)
+            if self.broadcasts:
+                grad = reduce.unbroadcast(grad, tensor.shape)
+        if grad.shape != tensor.shape:
+            raise ValueError(
+                f"backward of {self.name} returned a gradient of shape {grad.shape} for input "
+                f"{position}, whose shape is {tensor.shape}; they must be equal"
+            )
+        return grad.astype(tensor.dtype, copy=False)
+
+
+class Variable:
+    """What the tape knows of a Tensor: its numbers, their gradient, and the line that wrote them.
+
+    Everything else that one does with a Tensor is in `reading.py` and `tensor.py`.
+    """
+
+    __slots__ = ("data", "grad", "requires_grad", "retains_grad", "name", "node", "__weakref__")
+
+    data: np.ndarray
+    grad: np.ndarray | RowGrad | None
+    requires_grad: bool
+    retains_grad: bool  # whether backward leaves a gradient here although it is no leaf
+    name: str | None
+    node: Node | None  # None for a leaf, which no operation made
+
+    shape = property(lambda self: self.data.shape)
+    dtype = property(lambda self: self.data.dtype)
+    ndim = property(lambda self: self.data.ndim)
+    size = property(lambda self: self.data.size)
+
+    def backward(self, grad: np.ndarray | None = None) -> None:
+        """Add d(sum(self * grad)) / d(leaf) to `.grad` of every leaf that requires it.
+
+        `grad` defaults to 1 for a scalar and must be given, in this tensor's shape, otherwise. It
+        is copied, for the gradient of a sparse lookup is summed from it later; an array that
+        nobody can write to any more (`grad.setflags(write=False)`) is not.
+
+        The tape is kept: a second backward adds the same gradients once more. Several Python
+        threads may run backward at once, also into the same leaves: nothing is lost, and only the
+        order in which they add is theirs. When an error is raised, no `.grad` has changed.
+
+        Raises RuntimeError when nothing here requires a gradient, and when an array that the way
+        back needs has been written to since forward, as by an optimiser's step: what is noticed,
+        and what is not, is in `watch`. ValueError for a `grad` that is missing or does not fit.
+        """
+        for tensor, total in _gradients(self, self._seed(grad)):
+            tensor._accumulate(total)
+
+    def retain_grad(self) -> None:
+        """Let backward leave a gradient in `.grad` here too, though an operation made this tensor.
+
+        It is the gradient of the tensor as a whole: the sum of what all its uses send back.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("retain_grad() of a tensor that requires no gradient")
+        self.retains_grad = True
+
+    def _seed(self, grad) -> np.ndarray:
+        if not self.requires_grad:
+            raise RuntimeError(
+                "backward() from a tensor that requires no gradient: none of what it was "
+                "computed from has requires_grad=True, or it was computed under no_grad()"
+            )
+        if grad is None:
+            if self.size != 1:
+                raise ValueError(
+                    f"backward() of a tensor of shape {self.shape} needs a gradient of that "
+                    "shape; only a scalar has 1 as its natural start, e.g. use .sum().backward()"
+                )
+            return np.ones(self.shape, self.dtype)
+        frozen = isinstance(grad, np.ndarray) and grad.base is None and not grad.flags.writeable
+        take = np.asarray if frozen and self.node else np.array  # a leaf keeps what it is given
+        grad = take(grad, dtype=self.dtype)
+        if grad.shape != self.shape:
+            raise ValueError(f"gradient of shape {grad.shape} for a tensor of shape {self.shape}")
+        return grad
+
+    def _accumulate(self, grad: np.ndarray | RowGrad) -> None:
+        with _adding:
+            self.grad = grad if self.grad is None else self.grad + grad
+
+
+def tape(root: Variable) -> list[Variable]:
+    """Every tensor that requires a gradient and that `root` was computed from, last line first.
+
+    Leaves, which no line wrote, come at the end. No recursion: a chain of any length works.
+    """
+    seen, stack = {root}, [root]
+    while stack:
+        node = stack.pop().node
+        for parent in node.inputs if node else ():
+            if isinstance(parent, Variable) and parent.requires_grad and parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return sorted(seen, key=lambda t: t.node.line if t.node else -1, reverse=True)
+
+
+def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndarray | RowGrad]]:
+    """The gradient of every leaf, and of whoever retains one: one walk from `root` to the leaves.
+
+    A part belongs to whom it is handed to: no backward writes to its dout, nor to what it has
+    handed back. One that does is told.
+    """
+    pending, found = {root: keep(seed)}, []
+    for tensor in tape(root):
+        arrived = pending.pop(tensor, None)
+        if arrived is None:  # no gradient came this way
+            continue
+        dout, node = arrived[0], tensor.node
+        if node is None:
+            found.append((tensor, dout))
+        else:
+            if isinstance(dout, RowGrad):  # only a leaf keeps the rows apart
+                dout = dout.to_dense()
+            if tensor.retains_grad:
+                found.append((tensor, dout.copy()))
+            taken = [dout]
+            for parent, part in node.gradients(dout):
+                if parent in pending:
+                    part = pending[parent][0] + part
+                elif parent.node is None and _is_shared(part, [*taken, *arrays(node.saved)]):
+                    part = part.copy()  # a leaf shares its `.grad` with nobody
+                taken.append(part)
+                pending[parent] = keep(part)
+        if has_changed(arrived):
+            where = f"backward of {node.name}" if node else f"the leaf {tensor.name or ''}".strip()
+            raise RuntimeError(
+                f"the gradient that was handed to {where} has been written to: a backward only "
+                "borrows dout, and may not write again to what it has handed back. Write to a "
+                "copy, as in dout = 2 * dout"
+            )
+    return found
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Write nothing on the tape inside this block, in this Python thread."""
+    before, recording.on = recording.on, False
+    try:
+        yield
+    finally:
+        recording.on = before
+
+
+def _name(value: Any) -> str | None:
+    """The name of a Tensor, or of the one that it is a view of, as E of E.T."""
+    while isinstance(value, Variable):
+        source = value.node.inputs[0] if value.node else None
+        if value.name or not isinstance(source, Variable):
+            return value.name
+        value = source if owner(source.data) is owner(value.data) else None
+    return None
+
+
+def _is_shared(part: np.ndarray | RowGrad, others: list) -> bool:
+    """Whether an array is a view of the same memory as one of the others."""
+    if isinstance(part, RowGrad):
+        return False
+    whole = owner(part)
+    return any(owner(other) is whole for other in others if isinstance(other, np.ndarray))

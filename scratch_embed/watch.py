@@ -1,0 +1,149 @@
+"""Has somebody written to what a tape keeps?
+
+An operation keeps references to the arrays that its backward will need, not copies: those of every
+weight would take as much memory again. So the numbers can change between forward and backward, and
+backward would then answer, without a word, for a point where forward never was. This is noticed:
+
+    an optimiser's step, and    exactly: both say so by `wrote(array)`, which counts for all views
+    a lookup with max_norm      of the same memory
+    anybody else's writes       by a sample. Of each array that is kept, about ENTRIES = 1,024
+                                numbers, spread evenly, are remembered, and looked at again before
+                                backward uses it: every number, when it has no more than that
+
+So `x.data *= 2` is always noticed, and `x.data[3] = 0` in any array of up to 1,024 numbers; in a
+larger one, only if the sample holds a number of row 3. To have everything remembered, at the cost
+of a copy of everything, write
+
+    with watching(math.inf):
+        loss = ...
+        loss.backward()
+
+A Tensor that is given another array, `t.data = new`, changes nothing: the tape holds the old one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+ENTRIES = 1024  # 8 kB for an array of float64, in a microsecond or two
+
+clock = itertools.count()  # numbers the lines of the tape and the writes, in the order they came
+
+_last_write: dict[int, int] = {}  # by the id() of the array that owns the memory
+
+
+class _Watch(threading.local):
+    entries: float = ENTRIES  # each Python thread sets its own
+
+
+_watch = _Watch()
+
+
+Kept = tuple[Any, int, bytes]  # an array; the step from one remembered number to the next; those
+
+
+def keep(array: Any) -> Kept:
+    """Remember what an array looks like. Of anything else nothing is remembered.
+
+    >>> x = np.zeros(3)
+    >>> kept = keep(x)
+    >>> x[1] = 5
+    >>> has_changed(kept)
+    True
+    """
+    entries = _watch.entries
+    if not isinstance(array, np.ndarray) or not entries:
+        return array, 0, b""
+    step = max(1, int(array.size // entries))
+    while math.gcd(step, array.size) > 1:  # else it would meet some columns of a table only
+        step += 1
+    return array, step, array.tobytes() if step == 1 else _sample(array, step)
+
+
+def has_changed(kept: Kept) -> bool:
+    """Whether a number that is remembered is another now, if only by a bit."""
+    array, step, before = kept
+    if not step:
+        return False
+    return (array.tobytes() if step == 1 else _sample(array, step)) != before
+
+
+def _sample(array: np.ndarray, step: int) -> bytes:
+    flat = array.ravel("K") if array.flags.forc else array.flat  # neither copies the array
+    return flat[::step].tobytes()
+
+
+def keep_all(saved: Any) -> list[Kept]:
+    """`keep` every array of what an operation saved: a tuple, a list, a dict or an array.
+
+    Tuples inside are looked into. A list or dict inside is left alone: that is where a backward
+    puts things by, and takes them out again.
+    """
+    if not isinstance(saved, (tuple, list)):
+        saved = saved.values() if isinstance(saved, dict) else (saved,)
+    found = []
+    for item in saved:
+        if isinstance(item, np.ndarray):
+            found.append(keep(item))
+        elif isinstance(item, tuple):
+            found += keep_all(item)
+    return found
+
+
+def arrays(value: Any) -> Iterator[np.ndarray]:
+    """Every array inside what an operation saved, however deep."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from arrays(item)
+    elif isinstance(value, dict):
+        yield from arrays(list(value.values()))
+
+
+def owner(array: np.ndarray) -> np.ndarray:
+    """The array that all views of the same memory are views of."""
+    base = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            array = base
+        base = getattr(base, "base", None)
+    return array
+
+
+def wrote(array: np.ndarray) -> None:
+    """Say that an array has just been written to in place."""
+    whole = owner(array)
+    if id(whole) not in _last_write:
+        weakref.finalize(whole, _last_write.pop, id(whole), None)  # an id is used again
+    _last_write[id(whole)] = next(clock)
+
+
+def written_since(array: np.ndarray, time: int) -> bool:
+    """Whether `wrote` was called, after this time of `clock`, for any view of the same memory."""
+    return _last_write.get(id(owner(array)), -1) > time
+
+
+@contextmanager
+def watching(entries: float) -> Iterator[None]:
+    """Remember so many numbers of each kept array inside this block, in this Python thread.
+
+    `math.inf` remembers all of them, and 0 none: then only `wrote` is noticed.
+
+    Raises ValueError for a negative number.
+    """
+    if not entries >= 0:
+        raise ValueError(f"entries is {entries!r}; it must be 0 or more, math.inf for all")
+    before, _watch.entries = _watch.entries, entries
+    try:
+        yield
+    finally:
+        _watch.entries = before

@@ -1,0 +1,173 @@
+"""What is read off a Tensor: its numbers, comparisons, truth, and what NumPy makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, no_grad
+from scratch_embed import functional as F
+
+NUMBERS = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.fixture
+def t() -> Tensor:
+    return Tensor(NUMBERS.copy(), requires_grad=True, name="t")
+
+
+def test_its_numbers(t):
+    assert (t.shape, t.ndim, t.size, len(t), t.dtype) == ((2, 2), 2, 4, 2, np.float64)
+    assert t.numpy() is t.data
+    assert t[1, 0].item() == float(t[1, 0]) == 3.0 and int(t[1, 0]) == 3
+    assert f"{t.sum():.2f} {t[0]}" == "10.00 Tensor([1., 2.], from=getitem)"
+    with pytest.raises(ValueError, match="scalar"):
+        float(t)
+
+
+def test_rows_one_after_another_are_on_the_tape(t):
+    first, second = t
+    assert (first.data.tolist(), second.data.tolist()) == ([1, 2], [3, 4])
+    sum(row.sum() * n for n, row in enumerate(t, start=1)).backward()
+    assert t.grad.tolist() == [[1, 1], [2, 2]]
+    with pytest.raises(TypeError, match=r"shape \(\) holds one number"):
+        list(Tensor(3.0))  # and not an empty list
+
+
+# ---- comparisons and truth -----------------------------------------------------------------------
+
+COMPARISONS = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+@pytest.mark.parametrize("compare", COMPARISONS.values(), ids=COMPARISONS)
+def test_a_comparison_is_that_of_the_numbers(compare, t):
+    other = np.array([2.0, 2.0])
+    for left, right, plain in (
+        (t, 2, (NUMBERS, 2)),
+        (2, t, (2, NUMBERS)),
+        (t, other, (NUMBERS, other)),
+        (other, t, (other, NUMBERS)),
+        (t, Tensor(other), (NUMBERS, other)),
+        (np.float64(2), t, (2, NUMBERS)),
+    ):
+        result = compare(left, right)
+        assert type(result) is np.ndarray and result.dtype == bool
+        np.testing.assert_array_equal(result, compare(*plain))
+
+
+def test_a_tensor_is_itself_in_a_dict_whatever_its_numbers(t):
+    same = Tensor(NUMBERS.copy())
+    names = {t: "t", same: "same"}
+    assert (names[t], names[same], len({t, same, t})) == ("t", "same", 2)
+    before = hash(t)
+    t.data[:] = 0
+    assert hash(t) == before and names[t] == "t"
+
+
+def test_in_looks_for_a_number(t):
+    assert 1.0 in t and Tensor(4.0) in t
+    assert 5.0 not in t
+
+
+def test_the_truth_of_one_number_is_its_own_and_of_more_is_not_clear(t):
+    assert not Tensor([0.0]) and not Tensor(0) and Tensor([[2.0]])
+    with pytest.raises(ValueError, match=r"shape \(2, 2\) .*t\.numpy\(\)\.any\(\)"):
+        bool(t)
+    with pytest.raises(ValueError, match=r"shape \(0,\)"):
+        bool(Tensor([]))
+
+
+# ---- NumPy ---------------------------------------------------------------------------------------
+
+DETACHING = {
+    "concatenate": (lambda t: np.concatenate([t * 2.0, t]), r"np\.concatenate .*functional\.conc"),
+    "stack": (lambda t: np.stack([t, t]), "np.stack .*scratch_embed.functional"),
+    "sum": (lambda t: np.sum(t), r"np\.sum .* t\.sum\(\)"),
+    "mean": (lambda t: np.mean(t, axis=0), r"t\.mean"),
+    "norm": (lambda t: np.linalg.norm(t), r"np\.linalg\.norm"),
+    "einsum": (lambda t: np.einsum("ij->i", t), "np.einsum"),
+    "where": (lambda t: np.where(NUMBERS > 2, t, 0.0), "np.where"),
+    "split": (lambda t: np.split(t, 2), "np.split"),
+    "exp": (lambda t: np.exp(t), r"np\.exp .*functional\.exp\(t\)"),
+    "reduce": (lambda t: np.add.reduce(t), r"np\.add\.reduce"),
+    "array": (lambda t: np.array(t), r"t\.numpy\(\)"),
+    "asarray": (lambda t: np.asarray(t, np.float32), r"t\.numpy\(\)"),
+    "array of several": (lambda t: np.array([t, t]), r"t\.numpy\(\)"),
+    "times a list": (lambda t: np.ones(2) * [t, t], r"t\.numpy\(\)"),
+    "assigned": (lambda t: np.zeros((2, 2)).__setitem__(..., t), r"t\.numpy\(\)"),
+}
+
+
+@pytest.mark.parametrize(("use", "words"), DETACHING.values(), ids=DETACHING)
+def test_numpy_does_not_take_numbers_off_the_tape(use, words, t):
+    for tensor in (t, t * 1.0):
+        with pytest.raises(TypeError, match=words):
+            use(tensor)
+
+
+@pytest.mark.parametrize(("use", "words"), DETACHING.values(), ids=DETACHING)
+def test_numpy_reads_a_tensor_that_requires_no_gradient(use, words, t):
+    with no_grad():
+        silent = t * 1.0
+    for tensor in (Tensor(NUMBERS), t.detach(), silent):
+        np.testing.assert_array_equal(use(tensor), use(NUMBERS))
+
+
+def test_an_array_that_is_added_to_in_place_stays_as_it_was(t):
+    total = np.ones((2, 2))
+    with pytest.raises(TypeError, match=r"np\.add .*t\.numpy\(\)"):
+        total += t
+    assert (total == 1).all()
+    total += t.detach()
+    np.testing.assert_array_equal(total, NUMBERS + 1)
+
+
+READING = {
+    "shape": np.shape,
+    "argmax": lambda t: np.argmax(t, axis=1),
+    "argsort": np.argsort,
+    "allclose": lambda t: np.allclose(t, NUMBERS),
+    "array_equal": lambda t: np.array_equal(t, NUMBERS),
+    "isnan": np.isnan,
+    "zeros_like": np.zeros_like,
+    "full_like": lambda t: np.full_like(t, 7),
+    "array2string": np.array2string,
+}
+
+
+@pytest.mark.parametrize("use", READING.values(), ids=READING)
+def test_what_has_no_derivative_anyway_may_be_asked_of_numpy(use, t):
+    np.testing.assert_array_equal(use(t), use(NUMBERS))
+
+
+UFUNCS = {
+    "add": (np.add, lambda a, b: a + b),
+    "subtract": (np.subtract, lambda a, b: a - b),
+    "multiply": (np.multiply, lambda a, b: a * b),
+    "divide": (np.divide, lambda a, b: a / b),
+    "matmul": (np.matmul, lambda a, b: a @ b),
+}
+
+
+@pytest.mark.parametrize(("ufunc", "operate"), UFUNCS.values(), ids=UFUNCS)
+def test_ufuncs_of_the_operators_are_the_operators(ufunc, operate, t):
+    for use in (ufunc, operate):
+        t.grad = None
+        (use(NUMBERS, t) + use(t, NUMBERS)).backward(NUMBERS)
+        if use is ufunc:
+            once = t.grad
+    np.testing.assert_array_equal(t.grad, once)
+    assert isinstance(np.negative(t), Tensor) and isinstance(np.power(t, 2), Tensor)
+
+
+def test_the_operation_that_an_error_names_is_there():
+    a = Tensor(NUMBERS, requires_grad=True)
+    F.concatenate(a * 2.0, a).sum().backward()
+    assert a.grad.tolist() == [[3, 3], [3, 3]]

@@ -1,0 +1,409 @@
+"""What a tape keeps: ids are copied, and a write to whatever else backward needs is noticed."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+from scratch_embed import SGD, Adagrad, Adam, AdamW, Embedding, LazyAdam, RowAdagrad, Tensor
+from scratch_embed import functional as F
+from scratch_embed.tensor import differentiable, no_grad
+from scratch_embed.watch import ENTRIES, has_changed, keep, watching, wrote
+
+WRITTEN = "has been written to since forward"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def leaf(data, name: str | None = None) -> Tensor:
+    return Tensor(np.array(data, np.float64), requires_grad=True, name=name)
+
+
+# ---- ids are copied ------------------------------------------------------------------------------
+
+KEEPS_IDS = {
+    "lookup": lambda E, ids: F.lookup(E, ids),
+    "sparse lookup": lambda E, ids: F.lookup(E, ids, sparse=True),
+    "lookup by frequency": lambda E, ids: F.lookup(E, ids, scale_grad_by_freq=True),
+    "lookup by a Tensor": lambda E, ids: F.lookup(E, Tensor(ids)),
+    "bag": lambda E, ids: F.embedding_bag(E, ids, offsets=np.array([0, 1, 4])),
+    "bag, maximum": lambda E, ids: F.embedding_bag(E, ids.reshape(2, 2), mode="max"),
+    "getitem": lambda E, ids: E[ids],
+    "getitem, in a tuple": lambda E, ids: E[ids, ::2],
+    "getitem, a Tensor in a tuple": lambda E, ids: E[Tensor(ids), 1],
+    "targets": lambda E, ids: F.cross_entropy(E[:4], ids % 3),
+    "own targets": lambda E, ids: F.tied_cross_entropy(E[:4], E, ids),
+}
+
+
+@pytest.mark.parametrize("use", KEEPS_IDS.values(), ids=KEEPS_IDS)
+def test_a_buffer_of_ids_may_be_filled_anew(use, rng):
+    buffer, E = np.array([4, 1, 1, 0]), leaf(rng.standard_normal((5, 3)))
+    out = use(E, buffer)
+    cotangent = rng.standard_normal(out.shape)
+    out.backward(cotangent)
+    expected, E.grad = np.asarray(E.grad), None
+
+    out = use(E, buffer)
+    buffer[:] = [2, 2, 3, 2]
+    out.backward(cotangent)
+    np.testing.assert_array_equal(np.asarray(E.grad), expected)
+
+
+def test_a_list_of_positions_may_be_changed():
+    a, where = leaf([1.0, 2.0, 3.0]), [0, 2]
+    out = a[where]
+    where[:] = [1, 1]
+    out.sum().backward()
+    assert a.grad.tolist() == [1, 0, 1]
+
+
+# ---- a write is noticed, or it does no harm ------------------------------------------------------
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).uniform(0.5, 1.5, shape)
+
+
+E, IDS = numbers(5, 3), np.array([4, 1, 1])
+CALLS = {
+    "add": ((numbers(2, 3), numbers(3)), {}),
+    "attention": ((numbers(4, 2), numbers(3, 2), numbers(3, 5)), {}),
+    "cbow": ((numbers(2, 3, 4), numbers(2, 4), numbers(2, 5, 4)), {}),
+    "concatenate": ((numbers(2, 3), numbers(1, 3)), {}),
+    "cross_entropy": ((numbers(3, 5), IDS), {}),
+    "div": ((numbers(2, 3), numbers(3)), {}),
+    "dropout": ((numbers(2, 3), 0.5, 0), {}),
+    "embedding_bag": ((E, IDS, numbers(3)), {"offsets": [0, 1, 3]}),
+    "exp": ((numbers(2, 3),), {}),
+    "fold": ((numbers(4, 4), (4, 4), 2), {}),
+    "getitem": ((numbers(4, 3), IDS % 3), {}),
+    "layer_norm": ((numbers(2, 3), numbers(3), numbers(3)), {}),
+    "log": ((numbers(2, 3),), {}),
+    "log_sigmoid": ((numbers(2, 3),), {}),
+    "log_softmax": ((numbers(2, 3),), {}),
+    "lookup": ((E, IDS), {}),
+    "matmul": ((numbers(2, 3), numbers(3, 4)), {}),
+    "mean": ((numbers(2, 3),), {}),
+    "mul": ((numbers(2, 3), numbers(3)), {}),
+    "neg": ((numbers(2, 3),), {}),
+    "onehot_product": ((numbers(2, 5), E), {}),
+    "power": ((numbers(2, 3), 3), {}),
+    "project": ((numbers(2, 3), E, numbers(5)), {}),
+    "relu": ((numbers(2, 3),), {}),
+    "reshape": ((numbers(2, 3), (3, 2)), {}),
+    "rms_norm": ((numbers(2, 3), numbers(3)), {}),
+    "rotary": ((numbers(2, 4),), {}),
+    "sgns": ((numbers(2, 4), numbers(2, 4), numbers(2, 5, 4)), {}),
+    "sigmoid": ((numbers(2, 3),), {}),
+    "softmax": ((numbers(2, 3),), {}),
+    "sqrt": ((numbers(2, 3),), {}),
+    "sub": ((numbers(2, 3), numbers(3)), {}),
+    "sum": ((numbers(2, 3),), {}),
+    "tanh": ((numbers(2, 3),), {}),
+    "tied_cross_entropy": ((numbers(3, 3), E, IDS), {}),
+    "transpose": ((numbers(2, 3), (1, 0)), {}),
+    "unfold": ((numbers(4, 4), 2), {}),
+}
+KEEPS_NOTHING = {
+    "add", "concatenate", "fold", "getitem", "lookup", "mean", "neg", "relu", "reshape", "sub",
+    "sum", "transpose", "unfold",
+}  # fmt: skip
+
+
+def test_every_operation_is_called_below():
+    assert sorted(CALLS) == F.__all__
+
+
+def write_to(op: str, learning: set[int], place: int) -> tuple[bool, bool]:
+    """Write to one input, or at place -1 to the output: was it noticed, were the gradients hurt?"""
+    given, options = CALLS[op]
+
+    def start() -> tuple[list, Tensor]:
+        inputs = [
+            Tensor(value.copy(), requires_grad=i in learning) if is_floats(value) else value
+            for i, value in enumerate(given)
+        ]
+        return inputs, getattr(F, op)(*inputs, **options)
+
+    def gradients(inputs) -> list[np.ndarray]:
+        return [inputs[i].grad for i in sorted(learning)]
+
+    inputs, out = start()
+    cotangent = np.random.default_rng(1).standard_normal(out.shape)
+    out.backward(cotangent)
+    right = gradients(inputs)
+    inputs, out = start()
+    written = out.data if place < 0 else inputs[place].data
+    written *= 2
+    try:
+        out.backward(cotangent)
+    except RuntimeError as error:
+        assert str(error).startswith(f"{op} kept ") and WRITTEN in str(error)
+        assert gradients(inputs) == [None] * len(learning)
+        written /= 2
+        with watching(0):  # it was noticed: what would have come out?
+            inputs, out = start()
+            (out.data if place < 0 else inputs[place].data)[...] *= 2
+            out.backward(cotangent)
+        return True, not all(map(np.array_equal, gradients(inputs), right))
+    return False, not all(map(np.array_equal, gradients(inputs), right))
+
+
+def is_floats(value) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def subsets(op: str) -> list[set[int]]:
+    places = [i for i, value in enumerate(CALLS[op][0]) if is_floats(value)]
+    return [set(places), *({i} for i in places if len(places) > 1)]
+
+
+@pytest.mark.parametrize(
+    ("op", "learning"), [(op, learning) for op in CALLS for learning in subsets(op)]
+)
+def test_a_write_between_forward_and_backward_is_noticed_or_does_no_harm(op, learning):
+    places = [-1, *(i for i, value in enumerate(CALLS[op][0]) if is_floats(value))]
+    told = {place: write_to(op, learning, place) for place in places}
+    assert [place for place, (noticed, hurt) in told.items() if hurt and not noticed] == []
+    if op in KEEPS_NOTHING:
+        assert not any(noticed for noticed, _ in told.values())
+
+
+@pytest.mark.parametrize("op", ["mul", "matmul", "div", "project", "onehot_product", "layer_norm"])
+def test_no_false_alarm_when_only_one_input_learns(op):
+    """Of a product with fixed data the gradient does not read the weight, so it may have moved."""
+    for learning in subsets(op):
+        for place in learning if len(learning) == 1 else ():
+            noticed, hurt = write_to(op, learning, place)
+            assert noticed == hurt
+
+
+def test_the_message_names_the_operation_the_tensor_and_the_way_out():
+    h, table = leaf([[1.0, 1.0]]), leaf([[1.0, 2.0], [3.0, 4.0]], name="table")
+    out = h @ table
+    table.data[1, 1] = 5
+    with pytest.raises(
+        RuntimeError, match=r"matmul kept its input 1, table, of shape \(2, 2\).*run forward again"
+    ):
+        out.sum().backward()
+    out = h @ table
+    table.data = table.data - 1  # the way out that it names: the tape holds the old array
+    out.sum().backward()
+    assert h.grad.tolist() == [[3, 8]]
+
+    square = F.exp(leaf([1.0], name="a"))
+    square.data += 1
+    with pytest.raises(RuntimeError, match="exp kept an array of shape .* its output"):
+        square.backward()
+
+
+@pytest.mark.parametrize("write", [lambda x: x.sort(), lambda x: x.__setitem__(-1, np.nan)])
+def test_every_bit_of_a_small_array_counts(write):
+    x = leaf(np.linspace(1, -1, ENTRIES))
+    out = (x**2).sum()
+    write(x.data)
+    with pytest.raises(RuntimeError, match="power kept its input 0"):
+        out.backward()
+
+
+def test_a_large_array_is_sampled_and_watching_looks_at_all_of_it():
+    x = leaf(np.ones((500, 64)))
+
+    def write(where, entries=ENTRIES) -> bool:
+        with watching(entries):
+            out = (x**2).sum()
+            x.data[where] += 1
+            try:
+                out.backward()
+            except RuntimeError:
+                return True
+            return False
+
+    assert write(...)
+    assert all(write((slice(None), column)) for column in range(64))
+    assert write(np.s_[100:200])
+    unseen = [row for row in range(0, 500, 7) if not write((row, 3))]
+    assert unseen  # as the docstring says: one number of 32,000 is mostly not remembered
+    assert all(write((row, 3), math.inf) for row in unseen)
+    assert not write(..., 0)
+
+
+@pytest.mark.parametrize("columns", [2, 3, 6, 7, 9, 15, 30, 64, 105, 768])
+def test_a_sample_holds_numbers_of_every_column(columns):
+    for rows in (1100, 4096):
+        for table in orders(np.zeros((rows, columns))).values():
+            if table.flags.writeable:
+                kept = keep(table)
+                for column in range(columns):
+                    table[:, column] += 1
+                    assert has_changed(kept)
+                    table[:, column] -= 1
+                assert not has_changed(kept)
+
+
+def orders(array: np.ndarray) -> dict[str, np.ndarray]:
+    strided = np.zeros((*array.shape, 2))[..., 0]
+    strided[...] = array
+    return {
+        "C": array,
+        "Fortran": np.asfortranarray(array),
+        "strided": strided,
+        "backwards": array[::-1],
+        "broadcast": np.broadcast_to(array[:1], array.shape),
+    }
+
+
+@pytest.mark.parametrize("size", [0, 1, 33, 1023, 1024, 1025, 1600, 2047, 2048, 2049, 5000, 40_000])
+def test_what_has_not_changed_has_not_changed(size, rng):
+    """In any order in memory, and on both sides of the size from which on there is a sample."""
+    for columns in (1, 4, 25, 64):
+        for array in orders(rng.standard_normal((-(-size // columns), columns))).values():
+            kept = keep(array)
+            assert not has_changed(kept)
+            array = np.require(array, requirements="W") if array.flags.writeable else array.copy()
+            kept = keep(array)
+            array += 1
+            assert has_changed(kept) == (array.size > 0)
+
+
+# ---- the package's own writes are noticed exactly ------------------------------------------------
+
+STEPS = [(kind, False) for kind in (SGD, Adagrad, RowAdagrad, Adam, AdamW, LazyAdam)]
+STEPS += [(kind, True) for kind in (SGD, Adagrad, RowAdagrad, LazyAdam)]
+
+
+@pytest.mark.parametrize(("kind", "sparse"), STEPS)
+def test_an_optimisers_step_is_noticed_though_it_moves_one_row_of_many(kind, sparse):
+    table = leaf(np.ones((4000, 2)), name="table")
+    optimizer = kind([table], lr=0.1)
+    loss = (Tensor(np.ones((1, 2)), requires_grad=True) @ table.T).sum()
+    loss.backward()
+    table.grad = None
+    F.lookup(table, [17], sparse=sparse).sum().backward()
+    with watching(0):
+        loss = (Tensor(np.ones((1, 2)), requires_grad=True) @ table.T).sum()
+        optimizer.step()
+        assert table.data[17, 0] != 1
+        with pytest.raises(RuntimeError, match=f"matmul kept its input 1, table, .*{WRITTEN}"):
+            loss.backward()  # through the view table.T
+
+
+def test_a_second_backward_after_a_step_is_told():
+    weight = leaf([[1.0, 2.0]], name="weight")
+    loss = (F.tanh(weight) * weight).sum()
+    loss.backward()
+    SGD([weight], lr=0.1).step()
+    with pytest.raises(RuntimeError, match="mul kept its input 1, weight"):
+        loss.backward()
+
+
+def test_a_step_between_two_backwards_of_a_lookup_or_a_linear_model_is_fine(rng):
+    table, loss = leaf(rng.standard_normal((5, 2))), None
+    loss = F.lookup(table, [1, 1]).sum()
+    for _ in range(2):
+        table.grad = None
+        loss.backward()
+        assert table.grad.tolist() == [[0, 0], [2, 2], [0, 0], [0, 0], [0, 0]]
+        SGD([table], lr=0.1).step()
+    x, y, w = rng.standard_normal((8, 3)), rng.standard_normal((8, 1)), leaf(np.zeros((3, 1)))
+    loss = ((x @ w - y) ** 2).sum()
+    for _ in range(2):
+        w.grad = None
+        loss.backward()  # where forward was, w was 0
+        np.testing.assert_allclose(w.grad, -2 * x.T @ y)
+        SGD([w], lr=0.1).step()
+
+
+def test_max_norm_is_noticed_when_it_shrinks_a_row():
+    layer = Embedding(4000, 2, max_norm=1.0, rng=0)
+    layer.weight.data[:] = 0.1
+    layer.weight.data[17] = 5
+    h = leaf([[1.0, 1.0]])
+    with watching(0):
+        out = (h @ layer.weight.T).sum()
+        layer([3])
+        out.backward()
+        layer([17])
+        with pytest.raises(RuntimeError, match=WRITTEN):
+            out.backward()
+
+
+def test_a_write_counts_for_the_array_and_not_for_the_next_one_in_its_place():
+    for _ in range(50):
+        x = leaf(np.ones(1000))
+        out = (x * x).sum()
+        out.backward()
+        wrote(x.data)
+        with pytest.raises(RuntimeError, match=WRITTEN):
+            out.backward()
+        del x, out
+
+
+def test_nothing_is_remembered_without_a_tape_and_each_thread_watches_for_itself():
+    x, seen = leaf([1.0]), []
+    with no_grad():
+        assert (x * x).node is None
+    with watching(0):
+        assert not has_changed(keep(np.ones(3))) and keep(np.ones(3))[1] == 0
+        other = threading.Thread(target=lambda: seen.append(keep(np.ones(3))[1]))
+        other.start()
+        other.join()
+    assert seen == [1] and keep(np.ones(3))[1] == 1
+    with pytest.raises(ValueError, match="entries is -1"), watching(-1):
+        pass
+
+
+# ---- gradients on their way ----------------------------------------------------------------------
+
+
+def test_whatever_saved_is_its_arrays_are_watched():
+    kinds = {
+        "array": (lambda a: a, lambda s: s),
+        "list": (lambda a: [a], lambda s: s[0]),
+        "dict": (lambda a: {"a": a}, lambda s: s["a"]),
+        "nested": (lambda a: (1, (a, 2)), lambda s: s[1][0]),
+    }
+    for pack, unpack in kinds.values():
+        cube = differentiable(
+            lambda a, pack=pack: (a**3, pack(a)),
+            lambda dout, saved, unpack=unpack: dout * 3 * unpack(saved) ** 2,
+            name="cube",
+        )
+        a = leaf([2.0])
+        out = cube(a)
+        a.data[0] = 1
+        with pytest.raises(RuntimeError, match="cube kept its input 0"):
+            out.backward()
+
+
+def test_a_backward_that_writes_to_what_it_borrowed_is_told():
+    def double_backward(dout, saved):
+        dout *= 2
+        return dout
+
+    double = differentiable(lambda a: (2 * a, ()), double_backward, name="double")
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    out = double(a * 1) + b * 1  # add hands one array to both
+    with pytest.raises(RuntimeError, match="handed to backward of double .* only borrows dout"):
+        out.backward(np.ones(2))
+    assert a.grad is None and b.grad is None
+
+
+def test_a_workspace_that_is_handed_back_and_written_to_again_is_told():
+    workspace = np.empty(3)
+
+    def scale_backward(dout, saved):
+        return np.multiply(dout, saved[0], out=workspace)
+
+    scale = differentiable(lambda x, by: (x * by, (by,)), scale_backward, name="scale")
+    a, b = leaf(np.ones(3)), leaf(np.ones(3))
+    with pytest.raises(RuntimeError, match="may not write again to what it has handed back"):
+        (scale(a, 2.0) + scale(b, 3.0)).sum().backward()
+    assert a.grad is None and b.grad is None
