@@ -31,8 +31,8 @@ labs: setup  ## run every experiment in full size (QUICK=1: a few seconds each)
 step: setup  ## walk through one chapter cell by cell, as in: make step CH=4
 	@$(VENV) -m lessons "$(CH)" --step $(QUICKLY)
 
-test: setup  ## run the tests
-	@$(VENV) -m pytest
+test: setup  ## run the tests, on all cores
+	@$(VENV) -m pytest -n auto --dist loadfile
 
 gradcheck: setup  ## compare every backward with finite differences
 	@$(VENV) -m scratch_embed.gradcheck

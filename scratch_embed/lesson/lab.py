@@ -79,7 +79,12 @@ class Results:
         return self.conclude(text, holds)
 
     def conclude(self, text: str, holds: bool) -> bool:
-        """Print and keep a conclusion of another form; returns whether it may be claimed."""
+        """Print and keep a conclusion of another form; returns whether it may be claimed.
+
+        One that does not hold is printed as "No claim: ...".
+        """
+        if not holds and not text.startswith("No claim"):
+            text = f"No claim: {text}"
         self.claims.append({"claim": text, "holds": bool(holds)})
         print("\n".join(wrap(f"{text}.", width(), "  -> ", "     ")))
         return bool(holds)

@@ -95,7 +95,8 @@ def reproduced(id: str, compute: Callable, *inputs, counter, printed: str | None
     """The print is right: compute(*inputs) agrees with it, and compute(*counter) does not.
 
     compute : returns numbers or a text, held against the print, or True for a statement that holds.
-    inputs, counter : what it is computed from; a counter that is not a tuple stands for one input.
+    inputs, counter : what it is computed from. A counter that is a tuple holds several inputs;
+        anything else stands for one, so wrap an input that is a tuple itself: counter=((1, 2),).
     printed : the part of the print that is meant, where the print holds several figures.
 
     Raises NotTested when the value disagrees, or when the counter agrees as well.
