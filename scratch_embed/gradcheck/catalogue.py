@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -253,18 +253,20 @@ def _layer_case(
     return Case(type(part).__name__, lambda *_: F.tanh(run()), tensors, options)
 
 
-def titles(chosen: list[Case]) -> list[str]:
-    """What to call each case: its operation and what sets it apart from others of that name."""
-    names = [" ".join([case.name, *_options(case)]) for case in chosen]
-    shapes = [", ".join(str(tensor.shape) for tensor in case.tensors) for case in chosen]
-    called = [
-        name if names.count(name) == 1 else f"{name} of {shape}"
-        for name, shape in zip(names, shapes)
-    ]
-    return [  # and if nothing sets them apart that can be seen, they are counted
-        title if called.count(title) == 1 else f"{title}, {called[: i + 1].count(title)}"
-        for i, title in enumerate(called)
-    ]
+def titles(chosen: list[Case]) -> Iterator[str]:
+    """What to call each case: its operation and what sets it apart from others of that name.
+
+    One after the other, for the options are read from a run of the operation.
+    """
+    for case in chosen:
+        alike = [other for other in chosen if other.name == case.name]
+        own = alike.index(case)
+        names = [" ".join([other.name, *_options(other)]) for other in alike]
+        if names.count(names[own]) > 1:
+            shapes = [", ".join(str(t.shape) for t in other.tensors) for other in alike]
+            names = [f"{name} of {shape}" for name, shape in zip(names, shapes)]
+        again = names[: own + 1].count(names[own])  # nothing that can be seen sets them apart
+        yield f"{names[own]}, {again}" if names.count(names[own]) > 1 else names[own]
 
 
 def _options(case: Case) -> list[str]:
