@@ -69,8 +69,7 @@ def gradcheck(
     rng = stream(seed)
     # Writes in place are looked for by `Point` itself, entry by entry.
     with watching(0), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
-        point = Point(fn, tensors, rng)
-        called = name or getattr(fn, "__name__", "fn")
+        point, called = Point(fn, tensors, rng), name or getattr(fn, "__name__", "fn")
         compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
         directional = mode == "directional" and not point.original
