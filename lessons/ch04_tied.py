@@ -99,7 +99,9 @@ def mean_loss(z, targets):  # lesson 12: ln(sum of exp(z)) - z of the target
 
 
 W = np.array([[0.2, 0.9, 0.1], [-0.7, 0.3, 0.5], [0.4, 0.1, -0.6]])
-ids, targets = np.array([0, 1, 0]), np.array([1, 2, 1])  # the -> cat, cat -> sat, the -> cat
+ids, targets = np.array([0, 1, 0]), np.array([1, 2, 1])
+show("W", W)
+print("  read", [words[id] for id in ids], " next", [words[id] for id in targets])
 show("logits", model(E, E, W, ids), rows=["the", "cat", "the"], columns=words)
 
 # %% [markdown]

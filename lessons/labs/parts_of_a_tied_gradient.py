@@ -147,30 +147,31 @@ losses.show()
 for way in ("reading's part", "writing's part", "neither"):
     losses.claim("both parts", "below", way, by=0.01)
 
+
 # %%
-figure, (left, right) = plot.figure(1, 2, size=(11, 4.4))
-for (way, scores), colour, marker in zip(cosines.scores.items(), plot.CYCLE, plot.MARKERS):
-    values = np.array(list(scores.values()))
+def _bars(values):
+    """Medians of values (points, seeds), and how far the range goes below and above them."""
     middle = np.median(values, axis=1)
-    bars = np.abs([values.min(axis=1) - middle, values.max(axis=1) - middle])
-    at = np.arange(len(values)) + 0.06 * len(left.containers)
-    left.errorbar(at, middle, bars, label=way, color=colour, marker=marker, ls="", capsize=3)
+    return middle, np.abs([values.min(axis=1) - middle, values.max(axis=1) - middle])
+
+
+figure, (left, right) = plot.figure(1, 2, size=(11, 4.4))
+for k, (way, scores) in enumerate(cosines.scores.items()):
+    middle, bars = _bars(np.array(list(scores.values())))
+    look = {"color": plot.CYCLE[k], "marker": plot.MARKERS[k], "ls": "", "capsize": 3}
+    left.errorbar(np.arange(len(middle)) + 0.08 * k, middle, bars, label=way, **look)
 left.axhline(0, color="black", lw=0.8)
-left.set_xticks(np.arange(len(values)) + 0.15, [f"{steps:,} steps" for steps in scores])
-left.set(ylabel="cosine of the two parts", title="Do they point the same way?")
-left.legend(ncols=2, fontsize=9)
-finals = [losses.final(way) for way in only]
-plot.bars(
-    right,
-    list(only),
-    [np.median(f) for f in finals],
-    ylabel="loss on unseen text, nats",
-    fmt="{:.2f}",
-    title="With one part, or both",
-)
+left.set_xticks(np.arange(len(middle)) + 0.2, [f"{steps:,} steps" for steps in scores])
+left.set(ylabel="cosine of the two parts", ylim=(-0.8, 0.6), title="Do they point the same way?")
+left.legend(ncols=2, fontsize=9, loc="lower left")
+shown = [way for way in only if way != "neither"]  # it stays near the unigram, far to the right
+middle, bars = _bars(np.array([losses.final(way) for way in shown]))
+right.errorbar(middle, shown, xerr=bars, color=plot.CYCLE[0], marker="o", ls="", capsize=4)
+right.invert_yaxis()
+right.set(xlabel="loss on unseen text, nats", title="With one part, or both")
 save_figure(figure, "lab_parts_of_a_tied_gradient.png")
 
 # %% [markdown]
-# One thing must not be read into a late cosine. At a minimum of the loss the two parts cancel, for
-# their sum is zero there: they are then exactly opposed, in any model. Only before that can they
-# help or hinder.
+# One thing must not be read into a late cosine. At a minimum of the loss the sum of the parts is
+# zero, so there they are exactly opposed, in any tied model. Only before that can they help or
+# hinder each other.
