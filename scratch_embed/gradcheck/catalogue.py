@@ -260,7 +260,7 @@ def titles(chosen: list[Case]) -> Iterator[str]:
     """
     for case in chosen:
         alike = [other for other in chosen if other.name == case.name]
-        own = alike.index(case)
+        own = [other is case for other in alike].index(True)  # == would compare their numbers
         names = [" ".join([other.name, *_options(other)]) for other in alike]
         if names.count(names[own]) > 1:
             shapes = [", ".join(str(t.shape) for t in other.tensors) for other in alike]

@@ -67,7 +67,7 @@ def gradcheck(
     methods = _methods(method)
     _check_arguments(tensors, mode)
     rng = stream(seed)
-    # Writes in place are looked for by `Point` itself, entry by entry.
+    # `Point` looks for writes in place itself, bit by bit.
     with watching(0), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point, called = Point(fn, tensors, rng), name or getattr(fn, "__name__", "fn")
         compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)
