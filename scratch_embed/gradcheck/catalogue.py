@@ -258,9 +258,9 @@ def titles(chosen: list[Case]) -> Iterator[str]:
 
     One after the other, for the options are read from a run of the operation.
     """
-    for case in chosen:
+    for place, case in enumerate(chosen):
         alike = [other for other in chosen if other.name == case.name]
-        own = [other is case for other in alike].index(True)  # == would compare their numbers
+        own = sum(other.name == case.name for other in chosen[:place])
         names = [" ".join([other.name, *_options(other)]) for other in alike]
         if names.count(names[own]) > 1:
             shapes = [", ".join(str(t.shape) for t in other.tensors) for other in alike]

@@ -117,7 +117,7 @@ class Optimizer:
     def _check(self, param: Tensor, options: dict) -> None:
         """Whether the gradient of a parameter can be followed."""
         w, g, whose = param.data, param.grad, f" of {param.name}" if param.name else ""
-        if not isinstance(g, (np.ndarray, RowGrad)):
+        if not isinstance(g, (np.ndarray, np.generic, RowGrad)):  # sums without axes are no arrays
             raise TypeError(f"gradient{whose} is a {type(g).__name__}, not an array or a RowGrad")
         if g.shape != w.shape:
             raise ValueError(f"gradient{whose} of shape {g.shape} for a tensor of shape {w.shape}")

@@ -75,6 +75,19 @@ def test_parameters_of_any_shape_move_like_the_numbers_in_them(rule, shape):
     np.testing.assert_array_equal(w.data, np.full(shape, single.data[0]))
 
 
+@pytest.mark.parametrize("rule", [RULES[name] for name in ("momentum", "Adagrad", "Adam", "AdamW")])
+def test_a_single_number_follows_the_gradient_that_backward_leaves(rule):
+    """Added up over two uses, NumPy makes it a number and no array."""
+    s, same = Tensor(np.array(2.0), requires_grad=True), Tensor(np.array([2.0]), requires_grad=True)
+    for tensor in (s, same):
+        optimizer = rule([tensor])
+        for _ in range(2):
+            optimizer.zero_grad()
+            (tensor * np.ones(3) * tensor).sum().backward()
+            optimizer.step()
+    assert s.data.shape == () and s.data == same.data[0] != 2
+
+
 @pytest.mark.parametrize("name", ["momentum", "RowAdagrad", "Adam"])
 def test_a_table_that_is_not_contiguous_moves_in_place(name):
     wide = np.zeros((40, 8))
