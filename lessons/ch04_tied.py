@@ -20,7 +20,7 @@ begin()
 # %% [markdown]
 # ## Which word does the model mean?
 # A language model ends as it begins, at its vocabulary, the words that it knows. It read some of
-# them, it calculated with their rows, and what came of it is one vector $h$, its state. Now it needs
+# them and calculated with their rows, and what came of it is one vector $h$, its state. Now it needs
 # a score for each word: the logits of lesson 12. A score can be a dot product, so we need a row for
 # each word. A table with a row for each word exists already: the one that the words were read with.
 
