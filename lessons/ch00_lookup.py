@@ -4,7 +4,7 @@
 # **Question.** How does an integer become a vector, and how does a gradient find its way back to
 # the right row?
 #
-# **Afterwards** you can write both halves of an embedding layer, and prove that they are right.
+# **Afterwards** you can write both halves of an embedding layer, and check that they are right.
 #
 # **Time** 15 minutes. **Needs** matrices, and a little NumPy.
 # **Exercises** `lookup_forward`, `lookup_backward`, `repeated_ids`.
@@ -29,7 +29,8 @@ worked.sum("cat + dog", 3782, 5291)
 # handed out in some order, and their sums, gaps and sizes mean nothing.
 #
 # A network needs numbers that do mean something: numbers that are close when two words are alike.
-# So each word gets a row of such numbers, and the rows make up a table.
+# So each word gets a row of such numbers, and the rows make up a table. Ours has six words, so the
+# ids are 0 to 5.
 
 # %%
 words = ["the", "cat", "dog", "sat", "house", "on"]
@@ -52,7 +53,8 @@ show("E", E, rows=words)
 # training finds them.
 #
 # ## Forward: read rows
-# The whole operation is this function. In come ids, out come rows.
+# The whole operation is this function. In come ids, out come rows. We read "cat, dog, cat", that is
+# the ids 1, 2, 1.
 
 
 # %%
@@ -65,7 +67,8 @@ rows = lookup_forward(E, ids)
 show("rows", rows, rows=["cat", "dog", "cat"])
 
 # %% [markdown]
-# Nothing was multiplied, nothing was added. Row 1 was read twice, so it stands there twice.
+# Nothing was multiplied, nothing was added. Row 1 was read twice, so it stands there twice. (The
+# numbers on the left are no ids now: they count the places of the text.)
 #
 # Now the vectors can be compared. The distance of two rows: take their difference, square its
 # numbers, add them up, take the root.
@@ -79,7 +82,8 @@ q.answer(ratio, tolerance=2, because="rows 1 and 2 differ by a few hundredths in
 
 # %% [markdown]
 # The package has a layer for this. It holds a table and reads rows from it, and ids of any shape
-# may go in: the rows come out in the same shape, with one axis of length $D$ more.
+# may go in: the rows come out in the same shape, with one axis of length $D$ more. A line with a
+# bar compares two ways to the same numbers.
 
 # %%
 from scratch_embed import Embedding
@@ -141,7 +145,8 @@ from scratch_embed.gradcheck import slopes
 nudged = slopes(loss, E)
 show("slopes", nudged.round(6), rows=words)
 q_rows.answer(
-    int(np.any(nudged != 0, axis=1).sum()), because="the other rows are nowhere in the loss"
+    int(np.any(nudged != 0, axis=1).sum()),
+    because="cat and dog. The other rows are nowhere in the loss",
 )
 
 # %% [markdown]
@@ -158,7 +163,7 @@ def lookup_backward(g, ids, V):
     return dE
 
 
-dE = worked.scatter_add("dE", ids, g, num_rows=V)
+dE = worked.scatter_add("dE", ids, g, num_rows=V, of="g")
 
 # %% [markdown]
 # ## The tempting one-liner
@@ -180,7 +185,7 @@ options = [
 q = guess("Does this do the same as the loop?", options)
 
 # %% [markdown]
-# Both answers stand below, beside the nudge, which knows nothing of either.
+# Both results stand below, beside the nudged slopes, which know nothing of either.
 
 # %%
 loop, fast = lookup_backward(g, ids, V), without_loop(g, ids, V)
@@ -193,10 +198,13 @@ q.answer(
 )
 
 # %% [markdown]
-# This is the classic bug of home-made embeddings. The shapes are right, the loss falls, and words
-# that stand twice in a batch learn too little. Tests with different ids never see it.
+# This is the classic bug of home-made embeddings. The shapes are right, the loss falls, and a word
+# that is read twice learns from its last place alone. A test in which no id comes twice never sees
+# it.
 #
-# NumPy has a slow but correct form, `np.add.at(dE, ids, g)`. The package has a fast one:
+# NumPy has a slow but correct form, `np.add.at(dE, ids, g)`. The package has a fast one. There the
+# table is a `Tensor`, an array that remembers how it was used. `lookup(table, ids).backward(g)`
+# goes back to the table and leaves its gradient in `table.grad`.
 
 # %%
 from scratch_embed import Tensor
@@ -209,10 +217,8 @@ compare("dE[dog]", by_hand=dE[2], code=table.grad[2], nudged=nudged[2])
 compare("dE[the]", by_hand=dE[0], code=table.grad[0], nudged=nudged[0])
 
 # %% [markdown]
-# A `Tensor` is an array that remembers how it was computed; `backward(g)` runs the steps in
-# reverse and leaves the gradient in `.grad`. How it finds the right order is lesson 11.
-
-# %% [markdown]
+# How `backward` finds its way through many steps is lesson 11.
+#
 # Here is all of it in one picture: reading above, the way back below. Follow the two arrows that
 # meet in the row of "cat".
 
@@ -249,7 +255,8 @@ save_figure(_draw(E, rows, g, dE), "ch00_table_and_gradient.png")
 # %% [markdown]
 # ## One step of learning
 # To make the loss smaller, move every number a little against its slope:
-# $E \leftarrow E - \eta\,dE$, with a small step size $\eta$ (eta), the learning rate.
+# $E \leftarrow E - \eta\,dE$, with a small step size $\eta$ (eta), the learning rate. Here
+# it is 0.1.
 
 # %%
 q = guess("After one step, how many rows of E are exactly what they were before?")
@@ -257,7 +264,10 @@ eta = 0.1
 after = E - eta * dE
 show("moved by", after - E, rows=words)
 print(f"  loss before {loss(E):.4f}, after {loss(after):.4f}")
-q.answer(int((after == E).all(axis=1).sum()), because="their gradient is zero, not small")
+q.answer(
+    int((after == E).all(axis=1).sum()),
+    because="all but cat and dog. Their gradient is zero, not small",
+)
 
 # %% [markdown]
 # ## What did we learn?

@@ -19,10 +19,11 @@ begin()
 
 # %% [markdown]
 # ## Which word does the model mean?
-# A language model ends as it begins, at its vocabulary. It read some words, it thought about them,
-# and what came of it is one vector $h$, its state. Now it needs a score for each word: the logits
-# of lesson 12. A score can be a dot product, so we need a row for each word. A table with a row for
-# each word exists already: the one that the words were read with.
+# A language model ends as it begins, at its vocabulary, the words that it knows. It read some of
+# them and calculated with their rows, and what came of it is one vector $h$, its state. Now it
+# needs a score for each word: the logits of lesson 12. A score can be a dot product, so we need a
+# row for each word. A table with a row for each word exists already: the one that the words were
+# read with.
 
 # %%
 words = ["the", "cat", "sat", "on"]
@@ -43,7 +44,12 @@ def project_forward(h, E):
 z = [worked.dot(f"z[{word}]", h, row) for word, row in zip(words[:3], E)]
 q = guess("What is the logit of 'on'?")
 z.append(worked.dot("z[on]", h, E[3]))
-q.answer(z[3], tolerance=0.005, because="-0.18 + 0.05 + 0.18", slips={0.41: "-0.3 is negative."})
+q.answer(
+    z[3],
+    tolerance=0.005,
+    because="what -0.3 takes away, 0.6 gives back",
+    slips={0.41: "-0.3 is negative."},
+)
 compare("z", by_hand=z, project_forward=project_forward(h, E))
 
 # %% [markdown]
@@ -65,16 +71,20 @@ q.answer(best, because="a logit is |h| |E[j]| cos: direction and length together
 # %% [markdown]
 # So a long row shouts. We shall meet that again, much louder.
 #
-# And rows that lie close? From one row to another the logit changes by $h \cdot (e_i - e_j)$. A
-# cosine is at most 1, so that is at most $|h|$ times the distance of the two rows.
+# And rows that lie close? Say a fifth word, "kitten", has the row [0.86, -0.12, 0.4]. From one row
+# to another the logit changes by $h \cdot (e_i - e_j)$. A cosine is at most 1, so that is at most
+# $|h|$ times the distance of the two rows.
 
 # %%
 kitten = E[1] + [0.06, 0.08, 0.0]
 worked.distance("cat, kitten", E[1], kitten)
 length = worked.norm("|h|", h)
-q = guess("How far apart can the logits of 'cat' and 'kitten' be, at most?")
+q = guess("For any h of this length: how far apart can 'cat' and 'kitten' score, at most?")
 change = worked.dot("z[kitten] - z[cat]", h, kitten - E[1])
-q.answer(0.1 * length, because="the length of h times the distance; here it is less than that")
+q.answer(
+    0.1 * length,
+    because=f"the length of h times the distance. Our own h makes less of it, {change:.3f}",
+)
 
 # %% [markdown]
 # Near rows cannot have far scores. A table that reads "kitten" much like "cat" will, when it
@@ -83,6 +93,7 @@ q.answer(0.1 * length, because="the length of h times the distance; here it is l
 # ## The whole model in three lines
 # Here is the smallest model with something between reading and writing: one matrix $W$ makes a
 # state of each row that was read. It is called with the table twice, once to read, once to write.
+# After "the", "cat" and "the" its targets are "cat", "sat" and "cat".
 
 
 # %%
@@ -128,7 +139,7 @@ q.answer(
 
 # %% [markdown]
 # A tied row learns from both jobs: as a word that is read, and as an answer that is right or wrong.
-# Lesson 13 takes the two gradients apart. Here they are one.
+# Lesson 13 takes the two gradients apart. Here they come as one sum.
 
 # %%
 from scratch_embed import Tensor
@@ -148,12 +159,13 @@ column_1 = {way: dE[:, 1] for way, dE in ways.items()}
 beside("dE", rows=words, **column_1, wrong="reading_alone")
 
 # %% [markdown]
-# (Column 1; the others tell the same.) "Reading alone" is a mistake that people make: the head was
-# handed the numbers of the table, not the tensor. Its loss is right to the last digit, and one part
-# of the gradient is missing.
+# (Column 1; the others tell the same.) "Reading alone" is a mistake that is easily made: the head,
+# the end that scores, was handed the numbers of the table, not the `Tensor`. The loss is right to
+# the last digit, and one part of the gradient is missing.
 #
 # ## The tie
 # In code, tying is one assignment. The head does not hold a copy of the table. It holds the table.
+# The package's head is called `TiedHead`.
 
 # %%
 import copy
@@ -181,7 +193,7 @@ print(
 # %%
 options = ["all", "all but a", "all but b", "all but c", "all but d"]
 q = guess(
-    "a: an optimiser's step. b: embed.weight.data = new numbers. c: deepcopy of the pair. "
+    "a: a step of learning. b: embed.weight.data = new numbers. c: deepcopy of the pair. "
     "d: deepcopy of the head. Which leave the two ends tied?",
     options,
 )
@@ -227,7 +239,8 @@ from scratch_embed import sizes
 q = guess("How many million numbers would Llama 2 7B save by tying?")
 one = worked.product("one table", 32_000, 4096)
 worked.product("two tables", 2, one)
-worked.quotient("saved, in float16, MiB", 2 * one, 2**20)
+saved = worked.product("saved, in bytes, at 2 bytes a number", one, 2)
+worked.quotient("saved, in MiB", saved, 2**20)
 q.answer(one / 1e6, tolerance=2, because="V times D; 262 million become 131")
 
 # %% [markdown]
@@ -242,15 +255,15 @@ for name in sorted(share, key=share.get, reverse=True):
     print(f"  {name:<13} {tied:<11} one table is {share[name]:6.2%} of all numbers")
 
 # %% [markdown]
-# Where a table is a fifth of the model or more, it is shared. Further down both occur, and there is
-# no line: Gemma 7B ties, and Mistral 7B does not. (Nobody outside has seen the weights of GPT-3; it
-# was built on GPT-2, which ties.)
+# In this list, a table that is a fifth of the model or more is shared. Further down both occur, and
+# there is no line: Gemma 7B ties, and Mistral 7B does not. (Nobody outside has seen the weights of
+# GPT-3; it was built on GPT-2, which ties.)
 #
 # ## A start at hundreds of nats
-# A fresh table is often drawn from $N(0, 1)$: numbers of about 1. For a lookup that is a matter of
-# taste. Tied, it is a trap. Take the size of GPT-2 small, 50,257 rows of 768, with nothing between
-# reading and writing. A model that knows nothing and says so gives each word the same chance, and
-# its loss is $\ln 50257 = 10.8$ nats.
+# A fresh table is often drawn from the normal distribution $N(0, 1)$: numbers about as large as 1,
+# of either sign. For a lookup alone that may do. Tied, it is a trap. Take the size of GPT-2 small,
+# 50,257 rows of 768, with nothing between reading and writing. A model that knows nothing and says
+# so gives each word the same chance, and its loss is $\ln 50257 = 10.8$ nats.
 
 # %%
 q = guess("The true next word is a random one. What is the first loss, in nats, about?")
@@ -260,18 +273,20 @@ rows = rng.standard_normal((V, D), dtype=np.float32)
 read, wanted = rng.integers(V, size=(2, N))
 logits = project_forward(rows[read], rows).astype(np.float64)
 own, others = logits[np.arange(N), read], np.delete(logits[0], read[0])
-print(f"  a word's logit with itself {own.mean():.0f}; the others vary by {others.std():.0f}")
+true = logits[np.arange(N), wanted]
+print(f"  mean logit of the word just read {own.mean():.1f}, of the true word {true.mean():.1f}")
 q.answer(
     mean_loss(logits, wanted),
     tolerance=200,
-    because="e . e sums 768 squares of about 1 each, so the word just read gets a logit of 768, "
-    "and the model is as sure as can be that it comes again",
+    because="the loss is the gap between the two. e . e sums 768 squares of about 1 each, so the "
+    "word just read gets about 768, and the model is as sure as can be that it comes again",
     slips={10.8: "That is the loss of equal chances, and these logits are far from equal."},
 )
 
 # %% [markdown]
-# Seventy times the loss of a model that knows nothing. The cure is short rows. Rows of standard
-# deviation $s$ are $s$ times as long, and a logit has two of them: it is $s^2$ times as large.
+# More than seventy times the loss of a model that knows nothing. The cure is short rows. Rows of
+# standard deviation $s$ are $s$ times as long, and a logit has two of them: it is $s^2$ times as
+# large.
 
 # %%
 q = guess("With s = 0.02: how large is the logit of a word with itself?")
@@ -313,7 +328,7 @@ save_figure(figure, "ch04_echo.png")
 #
 # ## What did we learn?
 # - Tied, the table that reads also scores: $z = h E^\top$. It saves $V \times D$ numbers.
-# - Every row is scored everywhere, so every row learns, also one that nobody reads.
+# - Every row is scored everywhere, so every row learns, even one that nobody reads.
 # - Draw short rows, or the first loss is about $D$ instead of $\ln V$. Check that the ends are one.
 #
 # Now write the projection and its two products: `python -m lessons exercise tied_logits`. Then

@@ -20,7 +20,7 @@ begin()
 # %% [markdown]
 # ## A choice, written as a vector
 # In lesson 0 an id chose a row. Here is a smaller table, three words and two columns, and four ids
-# that spell "the dog the cat".
+# (0, 2, 0, 1) that spell "the dog the cat".
 
 # %%
 words = ["the", "cat", "dog"]
@@ -98,8 +98,8 @@ q.answer(
 # So a lookup *is* a matrix product, and what is known of matrix products holds for lookups too.
 #
 # ## What it costs
-# Each place multiplies the whole table, and nearly all of it by zero. GPT-2 has a table of
-# $V = 50{,}257$ rows and $D = 768$ columns. For a single id:
+# Each place multiplies the whole table, and nearly all of it by zero. GPT-2, a language model of
+# 2019, has a table of $V = 50{,}257$ rows and $D = 768$ columns. For a single id:
 
 # %%
 worked.product("multiplications V D", 50_257, 768)
@@ -109,14 +109,14 @@ worked.product("of these by a one", 1, 768)
 # A lookup multiplies nothing at all. And the code has to lie somewhere before it is multiplied.
 
 # %%
-q = guess("At 4 bytes a number, how many times as large as its row is the code of a GPT-2 token?")
+q = guess("At 4 bytes a number, how many times as large as its row is the code of a GPT-2 word?")
 code_bytes = worked.product("bytes of a code", 50_257, 4)
 row_bytes = worked.product("bytes of a row", 768, 4)
-ratio = worked.quotient("V / D", code_bytes, row_bytes)
+ratio = worked.quotient("code / row", code_bytes, row_bytes)
 q.answer(
     ratio,
     tolerance=0.5,
-    because="the four bytes stand above and below, and cancel",
+    because="the four bytes stand above and below and cancel, so it is V / D",
     slips={4 * ratio: "Both have four bytes a number.", 50_257: "The row has 768 numbers, not 1."},
 )
 
@@ -177,23 +177,28 @@ dE = worked.matmul("dE", codes.T, g, why="codes^T g")
 # with nothing but a matrix product.
 
 # %%
-scattered = worked.scatter_add("dE", ids, g, num_rows=V)
+scattered = worked.scatter_add("dE", ids, g, num_rows=V, of="g")
 compare("dE", scatter_add=scattered, product=dE)
 
 # %% [markdown]
-# **The codes.** `codes[n, v]` is multiplied by `E[v]` and meets `g[n]`. Its slope is the dot
-# product of the two. All together: $g\,E^\top$. But look at the zeros of the codes first.
+# **The codes.** Most of their numbers are zeros. Do these have a slope?
 
 # %%
 options = ["yes: what is multiplied by 0 cannot matter", "no: it has a slope like any other"]
 q = guess("Place 3 reads 'cat', so codes[3, dog] is 0. Is its slope 0 as well?", options)
 slope = worked.nudge("codes", lambda codes: loss(codes, E), codes, (3, 2))
-by_hand = worked.dot("g[3] . E[dog]", g[3], E[2])
-compare("slope of codes[3, dog]", by_hand=by_hand, nudged=slope)
 q.answer(
     options[0] if slope == 0 else options[1],
     because="the number is 0, but nudged to h it lets h times the row of 'dog' in",
 )
+
+# %% [markdown]
+# That gives its size, too: h times `E[dog]` meets `g[3]`, so the slope is the dot product of the
+# two. For all places and words together it is $g\,E^\top$.
+
+# %%
+by_hand = worked.dot("g[3] . E[dog]", g[3], E[2])
+compare("slope of codes[3, dog]", by_hand=by_hand, nudged=slope)
 
 
 # %% [markdown]
@@ -265,8 +270,8 @@ q.answer(options[same], because="in this table row 1 lies halfway between its ne
 # can be read as a **price list**: take a share away from the word that is there, give it to word v,
 # and the loss begins to change by the difference of the two prices.
 #
-# Let us try it. A model reads "the". Its loss is the squared distance to a vector that it would
-# have liked better.
+# Let us try it. A model reads "the", the row [0.1, 0.2]. Its loss is the squared distance to a
+# vector that it would have liked better, [0.25, 0.35]. The gradient that arrives at the row is:
 
 # %%
 wanted = np.array([0.25, 0.35])
@@ -277,7 +282,7 @@ def miss(code):
 
 
 the, cat, dog = one_hot([0, 1, 2], V)
-g = worked.scale("g", 2, the @ E - wanted, why="the slope of a square is twice what is squared")
+g = worked.scale("g", 2, the @ E - wanted, why="row - wanted, twice: the slope of x^2 is 2 x")
 prices = worked.matmul("price", E, g[:, None], why="g E^T, a number for each word")[:, 0]
 promised = prices - prices[0]
 show("promised", promised, columns=words)
@@ -328,14 +333,14 @@ save_figure(figure, "ch10_promises.png")
 # %% [markdown]
 # A better mixture lies between two words, but a text cannot hold a mixture. So the list is good for
 # choosing candidates, and each of them has to be tried. The cost is one product for all $V$ words
-# instead of $V$ runs of the model. HotFlip (Ebrahimi and others, 2018) finds in this way the word
-# that fools a classifier.
+# instead of $V$ runs of the model. HotFlip (Ebrahimi and others, 2018) finds in this way the letter
+# or the word that fools a classifier.
 #
 # ## What did we learn?
 # - `one_hot(ids) @ E` is the lookup, bit for bit, at $V$ times the work: a proof, not a program.
 # - Its gradients are $\text{codes}^\top g$, which is scatter-add, and $g\,E^\top$, a price for
 #   every word at every place.
-# - Prices are slopes: they hold for small steps, and promise too much for large ones.
+# - Prices are slopes: they hold for small steps, and can promise too much for large ones.
 #
 # Now write it yourself: `python -m lessons exercise one_hot`. Then lesson 11: how `backward` finds
 # its order.

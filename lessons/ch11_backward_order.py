@@ -23,8 +23,8 @@ begin()
 # break the rule, get wrong numbers, and see where each of them comes from.
 #
 # ## Write down what you do
-# Take a number and double it twice: $y = x + x$, then $z = y + y$. While we calculate, we keep two
-# notes: what each name is worth, and which operation made it from what. The second is the tape.
+# Take a number, $x = 8$, and double it twice: $y = x + x$, then $z = y + y$. Meanwhile we keep
+# two notes: what each name is worth, and which operation made it from what. The second is the tape.
 
 
 # %%
@@ -35,8 +35,8 @@ def record(result, operation, *inputs):
 
 def _print_tape():
     for result, (operation, inputs) in tape.items():
-        worth = values[result] if np.ndim(values[result]) == 0 else values[result].shape
-        print(f"  {result:<7} {operation.__name__ + str(inputs):<28} {worth}".replace("'", ""))
+        worth, call = values[result], f"{operation.__name__}({', '.join(inputs)})"
+        print(f"  {result:<7} {call:<22}", f"{worth:g}" if np.ndim(worth) == 0 else worth.shape)
 
 
 values, tape = {"x": 8.0}, {}
@@ -91,8 +91,8 @@ compare("dx", by_hand=dx, tape=grads["x"], nudged=slope)
 # %% [markdown]
 # ## Straight into the inputs
 # Do we need the tape's order at all? Here is a shorter idea. A part arrives; add it to what is
-# there; pass on what is there; go into the inputs at once. The rules are the same, `shares` is the
-# same, only the order differs.
+# there; pass on what is there; go into the inputs at once, by a function that calls itself (a
+# recursion). The rules are the same, `shares` is the same, only the order differs.
 
 
 # %%
@@ -168,7 +168,7 @@ q.answer(
 )
 
 # %% [markdown]
-# One sum for each name is what makes backward cheap. To wait until the sum is whole is what makes
+# One sum for each name is what makes backward cheap. Waiting until the sum is whole is what makes
 # it right.
 #
 # ## A table used twice
@@ -195,7 +195,7 @@ def pairs_loss(E):
 # %% [markdown]
 # We need three more rules. A product place by place sends $g$ times the other factor; a sum of
 # everything sends its $g$ to every place; and lookup adds each gradient to the row that its vector
-# came from, as in lesson 0.
+# came from, as in lesson 0. Here the $g$ of each place is 1, so each row gets its partner.
 
 
 # %%
@@ -234,8 +234,8 @@ _print_tape()
 # %%
 options = ["both do", "only eager", "only once", "neither"]
 q = guess("E collects two parts here. Do eager and once get its gradient right?", options)
-dE_left = worked.scatter_add("part from left", first, E[second], num_rows=3)
-dE_right = worked.scatter_add("part from right", second, E[first], num_rows=3)
+dE_left = worked.scatter_add("dE_left", first, E[second], 3, of="right")
+dE_right = worked.scatter_add("dE_right", second, E[first], 3, of="left")
 dE, ways = dE_left + dE_right, _by_all_ways("E")
 beside("dE", rows=words, by_hand=dE, **ways, nudged=slopes(pairs_loss, E))
 wrong = {way: not np.allclose(ways[way], dE) for way in ("eager", "once")}
@@ -249,9 +249,10 @@ q.answer(
 # is computed.
 #
 # ## The table is computed
-# To save memory, a large table can be kept as a product of two thin ones, $E = UW$. ALBERT does so
-# (Lan et al., 2020). Ours was made like this, too. Now $U$ and $W$ are the leaves, and $E$ passes
-# on. The rule of a product of matrices: $g W^\top$ goes to the first, and $U^\top g$ to the second.
+# To save memory, a large table can be kept as a product of two thin ones, $E = UW$. The model
+# ALBERT does so (Lan et al., 2020). Ours was made like this, too. Now $U$ and $W$ are the
+# leaves, and $E$ passes on. The rule of a product of matrices is that of lesson 10: $g W^\top$ goes
+# to the first, and $U^\top g$ to the second.
 
 
 # %%
@@ -285,7 +286,7 @@ q.answer(
 
 # %% [markdown]
 # Look at the rows. "the" stands only on the right, and eager has it right. "cat" stands only on the
-# left: eager doubles it. `once` keeps the left part alone, so "the" learns nothing. And no error.
+# left: eager doubles it. `once` passes the left part alone, so "the" learns nothing. No error.
 #
 # ## The package's tape
 # A `Tensor` is an array that remembers the operation and the inputs that made it: its line of the
@@ -321,8 +322,8 @@ save_figure(walk.figure(first_part), "ch11_one_of_two_parts.png")
 # Textbooks call such an order a topological sort. Here nothing needs sorting.
 #
 # ## A long tape
-# One more thing speaks against recursion. Multiply by 1.0001, ten thousand times over. The slope is
-# $1.0001^{10000}$. There is only one way from the end to `x0`, so no part can go on too early.
+# One more try. Multiply `x0` by 1.0001, ten thousand times over. The slope is $1.0001^{10000}$.
+# There is only one way from the end to `x0`, so no part can go on too early.
 
 # %%
 options = ["the right slope", "another number", "nothing: Python stops it"]

@@ -20,7 +20,7 @@ begin()
 # %% [markdown]
 # ## Scores
 # A model has read "the cat" and is to say the next word. It knows four words, and gives each a
-# score. A score can be any number; higher means more likely.
+# score, also called a **logit**. A score can be any number; higher means more likely.
 
 # %%
 words = ["sat", "ran", "mat", "the"]
@@ -60,7 +60,7 @@ q.answer(
 # %% [markdown]
 # ## Large scores
 # Nothing keeps a score small. Take two words with the scores 1000 and 999. Their difference is 1,
-# so on paper the shares are 0.731 and 0.269.
+# so on paper the probabilities are 0.731 and 0.269.
 
 # %%
 options = ["[0.731 0.269]", "[1 0]", "[nan nan]"]
@@ -76,10 +76,10 @@ q.answer(
 )
 
 # %% [markdown]
-# Most models compute in float32, where a score of 89 is enough: the largest float32 is 3.4e38.
+# Most models compute in float32, where a score of 89 is enough: the largest float32 is 3.4028e38.
 
 # %%
-worked.line("largest score", "ln(3.4e38)", np.log(float(np.finfo(np.float32).max)))
+worked.line("largest score", "ln(3.4028e38)", np.log(float(np.finfo(np.float32).max)))
 
 # %% [markdown]
 # Adding the same number to all scores changes nothing. So we may add a number of our choice: minus
@@ -94,13 +94,13 @@ def softmax(z):
 
 
 show("softmax", softmax(large))
-compare("p of z", plain=p, mended=softmax(z))
+compare("softmax of z", plain=p, mended=softmax(z))
 
 # %% [markdown]
 # ## The loss: a surprise
 # The text goes on with "sat", to which the model gave less than a quarter. How bad is that? If the
 # word had been certain, not at all. The less likely the word, the greater the surprise. We measure
-# it as $-\ln p$, in **nats**.
+# it as $-\ln p$; its unit is the **nat**.
 
 # %%
 for share in (1, 1 / 2, 1 / 4, 1 / 100):
@@ -116,10 +116,10 @@ sat = 0
 loss_now = worked.cross_entropy("loss", z, sat)
 
 # %% [markdown]
-# Before training a model knows nothing, and gives all words the same score.
+# Before training a model knows nothing. It would be honest to give all words the same score.
 
 # %%
-q = guess("GPT-2 knows 50,257 words. What is the loss of a model that has learned nothing yet?")
+q = guess("GPT-2 knows 50,257 words. What is its loss if it gives all of them the same score?")
 nothing = -np.log(softmax(np.zeros(50_257))[0])
 worked.line("loss", "-ln(1 / 50,257) = ln 50,257", nothing)
 q.answer(
@@ -178,10 +178,10 @@ q.answer(
 )
 
 # %% [markdown]
-# To derive it: the slope of $\ln\sum_j e^{z_j}$ for $z_j$ is $e^{z_j}$ divided by the sum, and that
-# is $p_j$. The term $-z_t$ gives $-1$ for the true word and nothing for the others. Together:
-# **what was said, minus what was true**, $p - \text{onehot}$. What the true word gains the others
-# give: the slopes add up to 0. It is tempting to forget the second part.
+# On paper: the slope of $\ln\sum_j e^{z_j}$ for $z_j$ is $e^{z_j}$ divided by the sum, and that is
+# $p_j$. The term $-z_t$ gives $-1$ for the true word and nothing for the others. Together: **what
+# was said, minus what was true**, $p - \text{onehot}$. The slopes add up to 0: what the true word
+# gains, the others give. It is tempting to forget the second part.
 
 # %%
 from scratch_embed.gradcheck import slopes
@@ -191,9 +191,9 @@ nudged = slopes(loss, z)
 beside("dz", rows=words, p=p, p_minus_onehot=p - onehot, nudged=nudged, wrong="p")
 
 # %% [markdown]
-# This too must be done in one. Who goes back in two steps meets $-1/p$ after the first, and for the
-# sure model that is infinite. (The second is the softmax: a score raises its own share and lowers
-# all others, hence the sum that is taken away.)
+# This too must be done in one. Going back in two steps, we meet $-1/p$ after the first, and for the
+# sure model with its scores 0 and 1000 that is infinite. (The second is the softmax: a score raises
+# its own probability and lowers all others, hence the sum that is taken away.)
 
 
 # %%
@@ -206,8 +206,8 @@ def in_two_steps(z, t):
 
 compare("dz", by_hand=p - onehot, in_two_steps=in_two_steps(z, sat))
 with np.errstate(all="ignore"):
-    show("in two steps", in_two_steps(sure, 0))
-show("in one", softmax(sure) - [1, 0])
+    show("the sure model in two steps", in_two_steps(sure, 0))
+show("the sure model in one", softmax(sure) - [1, 0])
 
 # %%
 from scratch_embed import plot
@@ -224,8 +224,8 @@ save_figure(figure, "ch12_surprise.png")
 
 # %% [markdown]
 # ## Many places, and some that do not count
-# Scores come from somewhere. The last layer of a model hands out a vector $h$ for each place of the
-# text, and the score of a word is the dot product of $h$ with the word's row in a table $E$. For
+# Scores come from somewhere. A model hands out a vector for each place of the text, a row of $h$,
+# and the score of a word is the dot product of that vector with the word's row in a table $E$. For
 # all places and words that is one product, $z = h E^\top$.
 
 # %%
@@ -239,8 +239,9 @@ show("scores", scores, rows=places, columns=words)
 
 # %% [markdown]
 # The first place is the one that we know. After "the dog" comes "ran". The third place stands there
-# only because all texts in a batch must be equally long: what it says does not matter. Its target
-# is marked with a number that is no id, by custom -100. The loss is the mean over the others.
+# only because texts that are computed together, in a batch, must be equally long: what it says does
+# not matter. Its target is marked with a number that is no id, by custom -100. The loss is the mean
+# over the others.
 
 
 # %%
@@ -266,8 +267,8 @@ mean = worked.mean("loss", -log_softmax(scores)[[0, 1], targets[:2]])
 compare("loss", by_hand=mean, code=cross_entropy(scores, targets))
 
 # %% [markdown]
-# Two mistakes are common here: to forget the mean, and to divide by all places. Both point the
-# right way, so the model learns, but its steps grow with the batch, or shrink with the filler.
+# Two mistakes are easy here: to forget the mean, and to divide by all places. Both gradients point
+# the right way, so the model learns, but its steps grow with the batch, or shrink with the filler.
 
 # %%
 dz = cross_entropy_backward(scores, targets)
@@ -288,35 +289,31 @@ def project_backward(dz, h, E):
     return dh, dE
 
 
+def loss_of(h, E):
+    return cross_entropy(h @ E.T, targets)
+
+
 # %% [markdown]
 # A lookup sends a gradient to the rows that were read, and to no other.
 
 # %%
 q = guess("How many of the four rows of E does the loss reach through the scores?")
-first = worked.outer("row", dz[0], h[0], why="what the rows get from 'the cat'")
-second = worked.outer("row", dz[1], h[1], why="and from 'the dog'")
+first = worked.outer("to row", dz[0], h[0], why="what the rows get from 'the cat'")
+second = worked.outer("to row", dz[1], h[1], why="and from 'the dog'")
 dh, dE = project_backward(dz, h, E)
 show("dE", dE, rows=words)
 q.answer(
     int(dE.any(axis=1).sum()),
-    because="every word was scored at every place, and its score counts in the sum below p",
+    because="every word was scored at every place, and the sum that divides p holds every score",
     slips={2: "Those are the true words. The others were scored too, and have to give."},
 )
-
-# %%
-
-
-def loss_of(h, E):
-    return cross_entropy(h @ E.T, targets)
-
-
 hand = first + second
 compare("dE", by_hand=hand, code=dE, nudged=slopes(lambda E: loss_of(h, E), E))
 compare("dh", code=dh, nudged=slopes(lambda h: loss_of(h, E), h))
 
 # %% [markdown]
-# Now one step of learning, $E \leftarrow E - \eta\,dE$. At a place, the slope of the true word is
-# negative, so its row moves towards $h$. All other rows move away from it.
+# Now one step of learning, $E \leftarrow E - \eta\,dE$ with $\eta = 0.5$. A place that counts pulls
+# the row of its true word, whose slope is negative, towards its vector, and pushes all others away.
 
 # %%
 after = E - 0.5 * dE
@@ -326,8 +323,8 @@ for n, word in enumerate(["sat", "ran"]):
 print(f"  loss: {loss_of(h, E):.3f}, after the step {loss_of(h, after):.3f}")
 
 # %% [markdown]
-# ## The package's
-# `cross_entropy` goes from scores to the loss in one step, `project` makes the scores.
+# ## The same in the package
+# `project` makes the scores, and `cross_entropy` goes from them to the loss in one step.
 
 # %%
 from scratch_embed import Tensor, functional
@@ -342,7 +339,8 @@ compare("dh", by_hand=dh, code=hidden.grad)
 # %% [markdown]
 # ## What did we learn?
 # - Softmax turns scores into probabilities. Only differences count, so subtract the largest first.
-# - The loss is the surprise $-\ln p$ of the true word. Who knows nothing pays $\ln V$.
+# - The loss is the surprise $-\ln p$ of the true word. A model that knows
+#   nothing, and says so, pays $\ln V$.
 # - Its gradient is what was said minus what was true, divided by the places that count. Through the
 #   scores it reaches every row of the table.
 #

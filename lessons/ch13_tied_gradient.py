@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 13. Two gradients for one table
 #
-# **Question.** A tied table reads the token and scores the next one. What does each job send back,
-# and where do the two gradients meet?
+# **Question.** A tied table reads a word and scores the next one. What does each job send back, and
+# where do the two gradients meet?
 #
 # **Afterwards** you can work out both parts by hand, and see at a glance which one a broken model
 # has lost.
@@ -19,8 +19,8 @@ begin()
 
 # %% [markdown]
 # ## A model small enough for paper
-# Three words, two columns. The model reads one word, multiplies its row by a matrix $W$, and scores
-# the result against every row of the same table.
+# Three words, two columns. The model reads one word, "the", multiplies its row by a matrix $W$, and
+# scores the result against every row of the same table. The word that comes next is "sat".
 
 # %%
 words = ["cat", "sat", "the"]
@@ -28,6 +28,7 @@ E = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
 W = np.array([[1.0, 0.0], [0.0, 4 / 3]])
 read, target = 2, 1  # "the" is read, "sat" comes next
 show("E", E, rows=words)
+show("W", W)
 
 
 def softmax(z):
@@ -51,7 +52,9 @@ h = worked.matmul("h", E[[read]], W)[0]
 z = np.array([worked.dot(f"z[{word}]", h, row) for word, row in zip(words, E)])
 p = worked.softmax("z", z)
 one_hot = np.eye(3)[target]
-dz = worked.difference("dz", p, one_hot, why="the slope of the loss by the scores, from lesson 12")
+dz = worked.difference(
+    "dz", p, one_hot, why="the slope of the loss for each score, p - onehot as in lesson 12"
+)
 
 # %% [markdown]
 # ## The scoring side
@@ -64,31 +67,30 @@ q_sum = guess("Add up what it sends to the three rows, column by column. What is
 scored = worked.outer("scored", dz, h)
 q_rows.answer(
     int(np.any(scored != 0, axis=1).sum()),
-    because="every row was scored, and no softmax share is 0",
+    because="every row was scored, and no entry of dz is 0",
     slips={1: "The true word's row is pulled, but the others are pushed away."},
 )
 total = worked.sum("sum of the rows", *scored)
 q_sum.answer(
     round(float(np.abs(total).max()), 12),
     tolerance=1e-9,
-    because="the shares add up to 1, and a 1 is subtracted: what 'sat' gains along h, the others "
-    "lose (a number like -3e-17 is a zero with a rounding error)",
+    because="dz adds up to 0, for p adds up to 1, and a 1 is subtracted. What 'sat' gains along "
+    "h, the others lose (a number like -3e-17 is a zero with a rounding error)",
 )
 
 # %% [markdown]
 # ## The reading side
-# The row of "the" was also read. It became $h$, and $h$ went into all three scores. So the loss
-# pulls at $h$ with a mixture of rows, $dh = \sum_j dz_j\,e_j$, and through $W$ at the row.
+# The row of "the" was also read. It became $h$, and $h$ went into all three scores. So what comes
+# back to $h$ is a mixture of rows, $dh = \sum_j dz_j\,e_j$, and through $W$ it goes on to the row.
 
 # %%
 dh = worked.sum("dh = sum of dz[j] E[j]", *(dz[:, None] * E))
 read_part = np.zeros_like(E)
-read_part[read] = worked.matmul("read[the] = dh W^T", dh[None], W.T)[0]
+read_part[read] = worked.matmul("dh W^T", dh[None], W.T, why="and the row of 'the' gets")[0]
 
 # %% [markdown]
 # ## Both
-# Row "the" has two gradients now, row "cat" and row "sat" have one each. Before you look: which of
-# the two do you trust for "the"?
+# Row "the" has two gradients now, row "cat" and row "sat" have one each. Which will a nudge find?
 
 # %%
 NAMES = ["the scored part", "the read part", "their sum"]
@@ -110,7 +112,8 @@ q.answer(
 # lookup's gradient: zeros nearly everywhere. A model that loses one of them still learns something,
 # and that is what makes the mistake hard to see.
 #
-# The whole backward, in bare NumPy, is five lines. Mind the two `+=`:
+# The whole backward in bare NumPy is five lines and a return. Mind the two `+=`. The function below
+# it has only one:
 
 
 # %%
@@ -127,17 +130,17 @@ def with_assignment(E, h, p):
     dE = np.zeros_like(E)
     dz = p - np.eye(len(E))[target]
     dE += np.outer(dz, h)
-    dE[read] = W @ (dz @ E)  # "the row's gradient is ...". Is it?
+    dE[read] = W @ (dz @ E)  # "the gradient of the row is ...". Is it?
     return dE
 
 
 beside(
     "dE",
     rows=words,
-    two_adds=backward(E, h, p),
-    assigned=with_assignment(E, h, p),
+    added=backward(E, h, p),
+    set=with_assignment(E, h, p),
     nudged=nudged,
-    wrong="assigned",
+    wrong="set",
 )
 
 # %% [markdown]
@@ -173,35 +176,37 @@ compare("dE", by_hand=backward(E, h, p), code=table.grad, nudged=nudged)
 
 # %% [markdown]
 # ## Two promises that tying breaks
-# A lookup's gradient is sparse: a batch touches the rows that it reads and no others. And a padding
-# row, which no sentence means, stays still. Both were promises of a table that is only read.
+# A lookup's gradient is sparse: a batch touches the rows that it reads and no others. And the row
+# of the padding, the filler of lesson 12, stays still. Both were promises of a table that is only
+# read.
 
 # %%
 rng = np.random.default_rng(13)
 V, D, PAD = 1000, 16, 0
 big = Tensor(rng.normal(size=(V, D)) * 0.1, requires_grad=True, name="E")
-batch = rng.integers(1, V, size=(4, 10))  # 40 tokens, none of them the padding
+batch = rng.integers(1, V, size=(4, 10))  # 40 words, none of them the padding
 following = rng.integers(1, V, size=(4, 10))
-q_touched = guess("A batch of 40 tokens, a tied table of 1,000 rows. How many rows get a gradient?")
+q_touched = guess("A batch of 40 words, a tied table of 1,000 rows. How many rows get a gradient?")
 q_pad = guess(
-    "Nobody reads the padding row, and it is never the next token. Does it move?",
+    "Nobody reads the padding row, and it is never the next word. Does it move?",
     ["it stays still", "it moves"],
 )
 cross_entropy(project(lookup(big, batch), big), following).backward()
 touched = np.any(big.grad != 0, axis=1)
 untied = len(np.unique(batch))
 print(f"  rows touched: {untied} by the lookup alone, {touched.sum():,} with the scoring side")
-q_touched.answer(int(touched.sum()), because="every row is scored at every position")
-worked.norm("|dE[padding]|", big.grad[PAD][:4])
+q_touched.answer(int(touched.sum()), because="every row is scored at every place")
+worked.norm(f"|dE[padding]|, first 4 of {D} columns", big.grad[PAD][:4])
 q_pad.answer(
     "it moves" if touched[PAD] else "it stays still",
     because="its score is pushed down like that of any wrong word",
 )
 
 # %% [markdown]
-# So a row-sparse optimiser gains nothing on a tied table, and a tied padding row has to be masked
-# out of the scores if it must not move. The picture shows the batch: reading sends much to a few
-# rows; scoring sends much to the words that came next, and a little to every other row.
+# So it saves nothing here to update only the rows that have a gradient: they all have one. And a
+# tied padding row has to be left out of the scores if it must not move. The picture shows the
+# batch: reading sends much to a few rows; scoring sends much to the words that came next, and a
+# little to every other row.
 
 # %%
 from scratch_embed import plot
@@ -222,7 +227,7 @@ def _draw(read_norms, scored_norms, most=120):
     ax.semilogy(rows, scored_norms[:most], "o", ms=4, color=blue, label="scored: every row")
     ax.semilogy(rows[was_read], read_norms[:most][was_read], "D", color=red, label="read: a few")
     ax.set(xlabel="row of the table", ylabel="length of its gradient")
-    ax.set_title(f"What a batch of 40 tokens sends to the first {most} rows of a tied table")
+    ax.set_title(f"What a batch of 40 words sends to the first {most} rows of a tied table")
     ax.legend(frameon=False, loc="center right")
     return figure
 
@@ -230,13 +235,13 @@ def _draw(read_norms, scored_norms, most=120):
 read_norms, scored_norms = _parts(batch, following)
 save_figure(_draw(read_norms, scored_norms), "ch13_two_parts.png")
 share = np.median(scored_norms[scored_norms > 0]) / np.median(read_norms[read_norms > 0])
-print(f"  a middling scored row gets {share:.3f} of what a middling read row gets")
+print(f"  the median scored row gets {share:.3f} times what the median read row gets")
 
 # %% [markdown]
 # ## What did we learn?
 # - Scoring sends $dz_j\,h$ to every row; reading sends $dh\,W^\top$ to the rows that were read.
 # - One table, two uses: the parts add. Either alone is wrong, and looks almost right.
-# - A tied gradient is never sparse, and even a padding row moves.
+# - A tied gradient is not sparse: every row is scored, and even a padding row moves.
 #
 # Write it yourself: `python -m lessons exercise tied_table`. That was the first path. Lesson 1 asks
 # what becomes of the rows that are seldom read; `python -m lessons` shows the whole map.

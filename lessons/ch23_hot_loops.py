@@ -36,7 +36,7 @@ def scatter_add(table, ids, values):
 
 
 # %%
-hand = worked.scatter_add("dE", ids, g, num_rows=V)
+hand = worked.scatter_add("dE", ids, g, num_rows=V, of="g")
 slope = worked.nudge("E", lambda E: (E[ids] * g).sum(), np.zeros((V, D)), (1, 1))
 nudged = slopes(lambda E: (E[ids] * g).sum(), np.zeros((V, D)))
 

@@ -171,7 +171,7 @@ def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
         tolerance = atol + rtol * max(float(np.max(np.abs(v), initial=0.0)) for v in values)
         right = [np.max(np.abs(v - values[-1]), initial=0.0) <= tolerance for v in values]
         off = [way for way, good in zip(arrays, right) if not good]
-        mark = f"<- not {', not '.join(off)}" if off else ""
+        mark = f"<- {', '.join(off)} differ{'s' if len(off) == 1 else ''}" if off else ""
         table.append([names[r], *(_vector(np.atleast_1d(v)) for v in values), mark])
     table[0].append("")
     sizes = [max(visible(line[k]) for line in table) for k in range(len(table[0]))]

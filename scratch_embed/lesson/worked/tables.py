@@ -45,10 +45,11 @@ def lookup(label: str, table, ids) -> np.ndarray:
     return present(label, few(lines), out)
 
 
-def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
+def scatter_add(label: str, ids, values, num_rows: int, of: str = "values") -> np.ndarray:
     """out[ids[n]] += values[n], a line per id with the row's running sum.   (N,), (N, D) -> (V, D)
 
-    A repeated id adds to what its row already holds. Raises IndexError for an id outside the table.
+    A repeated id adds to what its row already holds; `of` is what the lesson calls the values.
+    Raises IndexError for an id outside the table.
     """
     values = matrix("values", values)
     ids = _rows(ids, num_rows)
@@ -59,7 +60,7 @@ def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
     lines = []
     for n, (id, value) in enumerate(zip(ids.tolist(), values)):
         before, out[id] = out[id].copy(), out[id] + value
-        text = f"{label}[{id}] += values[{n}] = {vector(value)}"
+        text = f"{label}[{id}] += {of}[{n}] = {vector(value)}"
         again = f", now {vector(out[id])}" if id in seen else ""
         places = zip(before, value, out[id])
         parts = tuple(
@@ -71,7 +72,7 @@ def scatter_add(label: str, ids, values, num_rows: int) -> np.ndarray:
     lines = few(lines)
     untouched = [str(row) for row in range(num_rows) if row not in seen]
     if untouched:
-        lines.append(Line("", (f"rows never named stay 0: {', '.join(elide(untouched))}",)))
+        lines.append(Line("", (f"rows never named stay zero: {', '.join(elide(untouched))}",)))
     return present(label, lines, out)
 
 
@@ -169,5 +170,5 @@ def cross_entropy(label: str, logits, target: int, why: str = "") -> float:
     top = logits.max()
     total = float(top + np.log(np.exp(logits - top).sum()))
     result = total - float(logits[target])
-    stages = f"-log(softmax[{target}])", f"-log({number(np.exp(-result))})", number(result)
+    stages = f"-ln(softmax[{target}])", f"-ln({number(np.exp(-result))})", number(result)
     return present(label, Line(label, stages, result, why), result)

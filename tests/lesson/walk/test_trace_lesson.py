@@ -164,7 +164,7 @@ def test_lesson_11_shows_wrong_orders_and_a_trace_to_walk(tmp_path, monkeypatch,
     record = run(load(folder / source.name))
     out = capsys.readouterr().out
     assert record.passed and record.trace.leaves == ["U", "W"]
-    assert "dx  [4]   [6]    [2]   [4]     <- not eager, not once" in out
+    assert "dx  [4]   [6]    [2]   [4]     <- eager, once differ" in out
     assert "8,191 parts in all. The tape: 24 parts." in out and "Python stops it" in out
     assert "dog  [2.9]    [2.9]    [3.48]   [0.58]   [2.9]" in out
     assert [path.name for path, _ in record.figures] == ["ch11_one_of_two_parts.png"]
