@@ -72,7 +72,9 @@ compare("answer of b", by_hand=answer_b, code=out[1])
 
 # %% [markdown]
 # Scores are usually divided by $\sqrt{D}$: a dot product of $D$ terms grows like $\sqrt{D}$, and
-# large scores make softmax sure of itself. With $D = 2$ we leave that out.
+# large scores make softmax sure of itself. With $D = 2$ we leave that out. And a language model,
+# which must not see the word that it is to guess, lets each token look at itself and at those
+# before it only: that is called causal attention.
 #
 # ## The way back
 # A gradient $g$ arrives at each answer. Two steps of the way are old friends: `weights @ v` and
