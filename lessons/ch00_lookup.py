@@ -122,7 +122,8 @@ q_cat = guess("g[0] and g[2] both belong to 'cat'. What is the slope for E[cat],
 
 # %% [markdown]
 # We need no theory to find out. Nudge one number of $E$ up by $h$ and down by $h$, look at the loss
-# both times, and divide the difference by $2h$. Here is the number in row "cat", column 1:
+# both times, and divide the difference by $2h$ (a finite difference, in books). Here is the number
+# in row "cat", column 1:
 
 # %%
 slope = worked.nudge("E", loss, E, (1, 1))

@@ -226,7 +226,7 @@ save_figure(figure, "ch12_surprise.png")
 # ## Many places, and some that do not count
 # Scores come from somewhere. A model hands out a vector for each place of the text, a row of $h$,
 # and the score of a word is the dot product of that vector with the word's row in a table $E$. For
-# all places and words that is one product, $z = h E^\top$.
+# all places and words that is one product, the projection $z = h E^\top$.
 
 # %%
 E = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-2.0, 1.0]])

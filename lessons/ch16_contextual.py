@@ -91,8 +91,8 @@ compare("states of bank", by_hand=[by_river, by_money], code=states[:, 1])
 worked.distance("state, state", states[0, 1], states[1, 1])
 
 # %% [markdown]
-# So one row, and two states: the row is the word's starting point, the state is what the sentence
-# makes of it. "The embedding of a word" may mean either; say which.
+# So one row, and two states: the row is the word's starting point, the state (a contextual vector)
+# is what the sentence makes of it. "The embedding of a word" may mean either; say which.
 #
 # ## The way back: a compromise
 # Both sentences send a gradient to the row of "bank". It is read twice, so it collects twice, and
