@@ -37,7 +37,7 @@ def test_scatter_add_shows_the_running_sum_of_a_repeated_row(capsys):
     np.add.at(expected, [1, 3, 1], values)
     np.testing.assert_array_equal(out, expected)
     text = lines(capsys)
-    assert len(text) == 4 and text[3].endswith("stay 0: 0, 2")
+    assert len(text) == 4 and text[3].endswith("stay zero: 0, 2")
     assert "now" in text[2] and "now" not in text[0] + text[1]
 
 
