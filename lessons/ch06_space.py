@@ -7,7 +7,7 @@
 # **Afterwards** you can measure nearness in two ways, make clusters by a gradient, tell groups that
 # were ordered from groups that were found, and distrust a map of two dimensions.
 #
-# **Time** 25 minutes. **Needs** lessons 0, 12, 4. **Exercises**
+# **Time** 25 minutes. **Needs** lessons 0, 12, 4.
 
 # %%
 import numpy as np

@@ -7,7 +7,7 @@
 # **Afterwards** you can write attention's backward by hand, and say who is attended to when one row
 # has grown too long.
 #
-# **Time** 20 minutes. **Needs** lessons 0, 12, 14. **Exercises**
+# **Time** 20 minutes. **Needs** lessons 0, 12, 14.
 
 # %%
 import numpy as np

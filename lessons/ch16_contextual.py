@@ -7,7 +7,7 @@
 # **Afterwards** you can follow a token from its row to its state in a sentence and back, and say
 # what may be renumbered in a model without changing anything.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 12, 15. **Exercises**
+# **Time** 15 minutes. **Needs** lessons 0, 12, 15.
 
 # %%
 import numpy as np

@@ -6,7 +6,7 @@
 # **Afterwards** you can make word vectors from counts alone, say what skip-gram's scores stand for,
 # and ask an analogy without fooling yourself.
 #
-# **Time** 20 minutes. **Needs** lessons 12, 17. **Exercises**
+# **Time** 20 minutes. **Needs** lessons 12, 17.
 
 # %%
 import itertools

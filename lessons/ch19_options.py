@@ -6,7 +6,7 @@
 # **Afterwards** you can write each in three lines, and know which of them changes your table
 # behind your back.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 1. **Exercises**
+# **Time** 15 minutes. **Needs** lessons 0, 1.
 
 # %%
 import numpy as np

@@ -7,7 +7,7 @@
 # **Afterwards** you can hash anything into a table, say how many will collide, and untangle most
 # of it with a second hash.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 10. **Exercises**
+# **Time** 15 minutes. **Needs** lessons 0, 10.
 
 # %%
 import numpy as np

@@ -7,7 +7,7 @@
 # **Afterwards** you know seven ways to damage an embedding, what each looks like, and which
 # question finds it.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 4, 13. **Exercises**
+# **Time** 15 minutes. **Needs** lessons 0, 4, 13.
 
 # %%
 import numpy as np
