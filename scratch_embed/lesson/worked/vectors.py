@@ -130,10 +130,10 @@ def dot(label: str, a, b, why: str = "") -> float:
 
 
 def sigmoid(label: str, x: float, why: str = "") -> float:
-    """s(x) = 1 / (1 + exp(-x)), a score made into a probability. Returns the number."""
+    """σ(x) = 1 / (1 + exp(-x)), a score made into a probability. Returns the number."""
     result = float(1 / (1 + np.exp(-x))) if x >= 0 else float(np.exp(x) / (1 + np.exp(x)))
     stages = f"1 / (1 + exp({number(-x)}))", number(result)
-    return present(label, Line(f"s({label})", stages, result, why), result)
+    return present(label, Line(f"σ({label})", stages, result, why), result)
 
 
 def norm(label: str, values, why: str = "") -> float:

@@ -43,7 +43,7 @@ def test_scatter_add_shows_the_running_sum_of_a_repeated_row(capsys):
 
 def test_sigmoid_is_shown_and_does_not_overflow(capsys):
     assert worked.sigmoid("z", 2.0) == pytest.approx(0.880797, abs=1e-6)
-    assert lines(capsys) == ["  s(z) = 1 / (1 + exp(-2)) = 0.880797"]
+    assert lines(capsys) == ["  σ(z) = 1 / (1 + exp(-2)) = 0.880797"]
     with np.errstate(over="raise"):
         assert worked.sigmoid("z", -800.0) == 0.0 and worked.sigmoid("z", 800.0) == 1.0
 
