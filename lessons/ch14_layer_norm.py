@@ -71,8 +71,9 @@ compare("n", by_hand=normal, code=normalise(row, eps=0.0))
 
 # %% [markdown]
 # ## The way back
-# A gradient $g$ arrives at the four numbers of `out`. The tempting backward goes the way of the
-# formula: $n = (x - \text{mean}) / s$, so $dx = g / s$.
+# A gradient $g$ arrives at the four numbers of `out`; we make up [0.5, -1, 2, 0.3]. The tempting
+# backward goes the way of the formula: $n = (x - \text{mean}) / s$ with the deviation $s$, so
+# $dx = g / s$.
 
 # %%
 g = np.array([0.5, -1.0, 2.0, 0.3])
@@ -163,7 +164,7 @@ q.answer(
     round(total, 12),
     tolerance=1e-9,
     because="shifting the whole row changes no output, so no gradient may ask for it; the same "
-    "holds for stretching it: dx . n is 0 too",
+    "holds for stretching it: dx . n is 0 too (1e-17 is a zero with a rounding error)",
 )
 
 # %% [markdown]
