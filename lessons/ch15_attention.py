@@ -19,8 +19,9 @@ begin()
 
 # %% [markdown]
 # ## Three tokens in the plane
-# A lookup gives each token a row, and no row knows of the others. Attention lets them meet. Here
-# are three rows; "a" is long and points right, "b" points up and a little left, "c" up and right.
+# A lookup gives each token (a word, or a piece of one) a row, and no row knows of the others.
+# Attention lets them meet. Here are three rows; "a" is long and points right, "b" points up and a
+# little left, "c" up and right.
 
 # %%
 names = ["a", "b", "c"]
@@ -50,10 +51,10 @@ def attend(q, k, v):
 
 # %% [markdown]
 # ## One query by hand
-# Whom does "b" look at?
+# How much of each value does "b" take?
 
 # %%
-q_b = guess("Whom does 'b' give its largest weight?", names)
+q_b = guess("To whom does 'b' give its largest weight?", names)
 scores_b = np.array([worked.dot(f"score(b, {name})", E[1], row) for name, row in zip(names, E)])
 weights_b = worked.softmax("scores", scores_b)
 q_b.answer(
@@ -134,8 +135,8 @@ nudged = [
     slopes(lambda x: loss(E, x, E), E),
     slopes(lambda x: loss(E, E, x), E),
 ]
-beside("dq", rows=names, shared=right[0], unshared=wrong[0], nudged=nudged[0], wrong="unshared")
-beside("dk", rows=names, shared=right[1], unshared=wrong[1], nudged=nudged[1], wrong="unshared")
+beside("dq", rows=names, shared=right[0], alone=wrong[0], nudged=nudged[0], wrong="alone")
+beside("dk", rows=names, shared=right[1], alone=wrong[1], nudged=nudged[1], wrong="alone")
 compare("dv", by_hand=right[2], nudged=nudged[2])
 kept = [role for role, a, b in zip(("dq", "dk", "dv"), wrong, right) if np.allclose(a, b)]
 q_ds.answer(
