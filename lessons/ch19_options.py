@@ -69,10 +69,9 @@ q.answer(
 )
 
 # %% [markdown]
-# So `padding_idx` is the one place where we give a wrong gradient on purpose: the row is treated as
-# a constant. Two things it does **not** do. It does not keep padded places out of the loss: that is
-# `ignore_index` of the cross-entropy. And in a tied model it does not stop the scoring side (lesson
-# 13). The package:
+# So `padding_idx` gives a wrong gradient on purpose: the row is taken as a constant. Two things it
+# does **not** do. It does not keep padded places out of the loss: that is `ignore_index` of the
+# cross-entropy. And in a tied model it does not stop the scoring side (lesson 13). The package:
 
 # %%
 from scratch_embed import Tensor
