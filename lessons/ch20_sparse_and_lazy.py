@@ -52,6 +52,9 @@ q.answer(
     slips={4: "Id 4 stands twice, and has one row.", 6: "Rows that nobody read are not kept."},
 )
 
+# %% [markdown]
+# The nudge finds the same sum. The loss is again the sum of rows times $g$.
+
 # %%
 dense = np.zeros((V, D))
 np.add.at(dense, ids, g)
@@ -120,8 +123,8 @@ def adam_step(w, grad, m, v, t, eta=0.1, b1=0.9, b2=0.999, eps=1e-8):
 
 
 # %% [markdown]
-# One number of one row, by hand. In step 1 its gradient is 2; in step 2 the word is not in the
-# batch, and its gradient is 0.
+# One number of one row, by hand. It begins at 1. In step 1 its gradient is 2; in step 2 the word is
+# not in the batch, and its gradient is 0.
 
 # %%
 w, m, v = 1.0, 0.0, 0.0
@@ -248,7 +251,7 @@ print("  moved in all: " + ", ".join(f"{name} {path[-1]:.3f}" for name, path in 
 # %% [markdown]
 # ## What did we learn?
 # - A gradient can be kept as distinct rows and their sums: the size of the batch, not of the table.
-# - Plain descent and Adagrad step with it exactly; Adam cannot, for it moves rows that nobody read.
+# - Plain descent steps with it exactly; Adam cannot, for it moves rows that nobody read.
 # - LazyAdam is another algorithm: absent rows wait.
 #
 # Write them: `python -m lessons exercise sparse_sgd`, then `lazy_adam`. Lesson 21 has fewer rows
