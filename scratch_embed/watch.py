@@ -37,7 +37,8 @@ ENTRIES = 1024  # 8 kB for an array of float64, in a microsecond or two
 
 clock = itertools.count()  # numbers the lines of the tape and the writes, in the order they came
 
-_last_write: dict[int, int] = {}  # by the id() of the array that owns the memory
+ANY = 0  # no id() is 0
+_last_write = {ANY: -1}  # when, by the id() of the array that owns the memory, and of any
 
 
 class _Watch(threading.local):
@@ -62,7 +63,9 @@ def keep(array: Any) -> Kept:
     entries = _watch.entries
     if not isinstance(array, np.ndarray) or not entries:
         return array, 0, b""
-    step = max(1, int(array.size // entries))
+    if array.size <= entries:
+        return array, 1, array.tobytes()
+    step = int(array.size // entries)
     while math.gcd(step, array.size) > 1:  # else it would meet some columns of a table only
         step += 1
     return array, step, array.tobytes() if step == 1 else _sample(array, step)
@@ -124,12 +127,12 @@ def wrote(array: np.ndarray) -> None:
     whole = owner(array)
     if id(whole) not in _last_write:
         weakref.finalize(whole, _last_write.pop, id(whole), None)  # an id is used again
-    _last_write[id(whole)] = next(clock)
+    _last_write[id(whole)] = _last_write[ANY] = next(clock)
 
 
 def written_since(array: np.ndarray, time: int) -> bool:
     """Whether `wrote` was called, after this time of `clock`, for any view of the same memory."""
-    return _last_write.get(id(owner(array)), -1) > time
+    return _last_write[ANY] > time and _last_write.get(id(owner(array)), -1) > time
 
 
 @contextmanager
