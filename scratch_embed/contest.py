@@ -20,6 +20,7 @@ import numpy as np
 
 from scratch_embed import images
 from scratch_embed.functional import cross_entropy, relu
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.layers import Embedding, Linear, PatchEmbed, TiedHead
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.patches import fold_forward
@@ -158,7 +159,7 @@ class Player:
 
         Counts 3 and 1 of two rows: p = 4/6 and 2/6, which is 0.585 and 1.585 bits.
         """
-        counts = np.bincount(self.cut.encode(known), minlength=len(self.cut.tokens)) + 1
+        counts = count_ids(self.cut.encode(known), len(self.cut.tokens)) + 1
         return float(-np.log2(counts / counts.sum())[self.cut.encode(unseen)].sum() / len(unseen))
 
 

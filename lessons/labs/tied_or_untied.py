@@ -231,16 +231,19 @@ figure, (left, right) = plot.figure(1, 2, size=(11, 4.4))
 for name, colour, marker in zip(NAMES.values(), plot.CYCLE, plot.MARKERS):
     finals = np.array([results.final(f"{name}, D = {width}") for width in WIDTHS])
     _with_range(left, WIDTHS, finals, label=name, color=colour, marker=marker)
-for name, style in (("unigram", ":"), ("the truth", "--")):
-    left.axhline(np.median(results.final(name)), color="grey", ls=style, label=name)
+left.axhline(np.median(results.final("the truth")), color="grey", ls="--", label="the truth")
 left.set_xscale("log", base=2)
-left.set(xlabel="columns D", ylabel="loss on unseen text, nats", title="Widths")
+left.set_xticks(WIDTHS, WIDTHS)
+left.set(xlabel="columns D", ylabel="loss on unseen text, nats")
+left.set_title(f"Widths (unigram: {np.median(results.final('unigram')):.2f} nats)")
 for width, colour, marker in zip(WIDTHS, plot.CYCLE, plot.MARKERS):
     untied, tied = results.scores[f"untied, D = {width}"], results.scores[f"tied, D = {width}"]
     ahead = np.array([untied[budget] - tied[budget] for budget in untied])
     _with_range(right, list(untied), ahead, label=f"D = {width}", color=colour, marker=marker)
 right.axhline(0, color="black", lw=0.8)
 right.set_xscale("log")
+right.set_xticks(list(untied), [f"{budget:,}" for budget in untied])
+right.minorticks_off()
 right.set(xlabel="budget, steps", ylabel="nats", title="By how much the tied model is ahead")
 for ax in (left, right):
     ax.legend()
