@@ -244,9 +244,11 @@ def _draw():
     colours = [plot.PALETTE["vermillion" if n in caught else "blue"] for n in names]
     ax.barh(np.arange(len(names))[::-1], shown, color=colours)
     ax.set_yticks(np.arange(len(names))[::-1], names)
-    for level, name in ((uniform, "a plain guess"), (unigram, "frequencies alone")):
+    sides = {"frequencies alone ": (unigram, "right"), " a plain guess": (uniform, "left")}
+    for name, (level, side) in sides.items():
         ax.axvline(level, color="black", lw=1, ls="--")
-        ax.text(level, len(names) - 0.4, name, fontsize=9, ha="center")
+        ax.text(level, len(names) - 0.4, name, fontsize=9, ha=side)
+    ax.set_xlim(0, 1.25 * uniform)
     ax.set(xlabel="loss at the end, nats (cut at 8); red: the nudge disagrees")
     return figure
 

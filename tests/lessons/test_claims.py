@@ -47,6 +47,12 @@ def test_every_claim_is_judged_once(ledger):
     assert sorted({claim.id for claim in CLAIMS} - set(judged)) == []
 
 
+def test_the_readme_tells_the_counts_as_they_are(ledger):
+    counts = Counter(row["verdict"] for row in ledger)
+    told = ", ".join(f"{counts[word]} {word}" for word in WORDS) + f": {len(ledger)} claims"
+    assert told in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
 def test_every_verdict_is_one_of_five_and_says_why(ledger):
     assert {row["verdict"] for row in ledger} <= set(WORDS)
     silent = [row["id"] for row in ledger if row["verdict"] != "reproduced" and not row["told"]]
