@@ -7,7 +7,7 @@ temporary   the hidden file beside the one that is written, and what killed runs
 cache       the one folder that this package may fill on its own
 """
 
-from scratch_embed.files.cache import cache_dir
+from scratch_embed.files.cache import cache_dir, state_dir
 from scratch_embed.files.reading import open_regular, read_bytes
 from scratch_embed.files.regular import sentence
 from scratch_embed.files.writing import check_writable, replacing, reserve
@@ -20,4 +20,5 @@ __all__ = [
     "replacing",
     "reserve",
     "sentence",
+    "state_dir",
 ]

@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from scratch_embed.lesson.ask import Question
-    from scratch_embed.lesson.lab import Results
-    from scratch_embed.lesson.worked.working import Working
     from scratch_embed.trace import Trace
 
 
@@ -70,15 +67,15 @@ class Record:
     unsaved: list[tuple[Path, int | None]] = field(default_factory=list)  # could not be written
     failures: list[Failure] = field(default_factory=list)
     trace: Trace | None = None  # the last one shown, for --trace to walk
-    workings: list[tuple[Working, int | None]] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
-    results: list[Results] = field(default_factory=list)  # of a lab
-    reveal: Callable[[Working], None] | None = None  # how a person sees a working; None: printed
+    workings: list[tuple] = field(default_factory=list)  # (a `Working`, its cell)
+    questions: list = field(default_factory=list)  # a `Question` each
+    results: list = field(default_factory=list)  # of a lab, a `Results` each
+    reveal: Callable | None = None  # how a person sees a working; None: it is printed
     names: dict = field(default_factory=dict, repr=False)  # what the lesson leaves behind
     seconds: float = 0.0
     closed: bool = False  # it came to its end
 
-    def show(self, working: Working) -> None:
+    def show(self, working) -> None:
         """A hand calculation: kept, and shown."""
         self.workings.append((working, self.cell))
         if self.reveal is not None:

@@ -7,30 +7,9 @@ written is left alone.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 
-from scratch_embed.files import read_bytes, replacing
-
-
-def state_dir() -> Path:
-    """The folder for what a person did, which may be missing.
-
-    $SCRATCH_EMBED_STATE if it is set, otherwise `scratch_embed` in the place for such files:
-    ~/.local/state (or $XDG_STATE_HOME) on Linux, ~/Library/Application Support on macOS,
-    %LOCALAPPDATA% on Windows.
-    """
-    chosen = os.environ.get("SCRATCH_EMBED_STATE")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Application Support")
-    else:
-        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(base) / "scratch_embed"
+from scratch_embed.files import read_bytes, replacing, state_dir
 
 
 def finished() -> set[str]:
