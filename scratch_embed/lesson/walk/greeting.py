@@ -26,8 +26,11 @@ def greeting(course: Course) -> str:
     done = marks.finished()
     lines = [paint("scratch_embed: how embeddings work, computed by hand and checked", "bold"), ""]
     first = course.first_path or course.whole_path[:1]
-    begin = next((n for n in course.whole_path if course.lessons[n].stem not in done), first[0])
-    lines += [f"{'Go on' if done else 'Begin'} here:  python -m lessons {begin} --step", ""]
+    begin = next((n for n in course.whole_path if course.lessons[n].stem not in done), None)
+    if begin is None:
+        lines += ["Every lesson is done: python -m lessons lab, or an exercise?", ""]
+    else:
+        lines += [f"{'Go on' if done else 'Begin'} here:  python -m lessons {begin} --step", ""]
     if course.first_path:
         total = sum(cells.load(course.lessons[n]).head.minutes for n in first)
         lines += [paint(f"The first path: {len(first)} lessons, {total} minutes", "bold")]
@@ -43,7 +46,7 @@ def greeting(course: Course) -> str:
 
 
 def _listed(course: Course, numbers: Iterable[int], done: set[str]) -> list[str]:
-    """number  title  minutes  needs  done, a line each; a file that does not parse is told."""
+    """number  minutes  done  title  needs, a line each; a file that does not parse is told."""
     lines = []
     for n in numbers:
         path = course.lessons[n]
@@ -57,7 +60,10 @@ def _listed(course: Course, numbers: Iterable[int], done: set[str]) -> list[str]
         needs = f"needs {', '.join(map(str, head.needs))}" if head.needs else ""
         minutes = f"{head.minutes:>2} min" if head.minutes else ""
         mark = "done" if path.stem in done else ""
-        lines.append(_dotted(f"  {n:>3}  {title}", f"{needs:<15} {minutes:>6} {mark:>5}", " "))
+        left = f"  {n:>3}  {minutes:>6}  {mark:<4}  "
+        if visible(left + title + needs) > min(width(), 80) - 2:
+            title = title.partition(":")[0].partition(",")[0]  # its first words will do
+        lines.append(_dotted(left + title, needs, " "))
     return lines
 
 
