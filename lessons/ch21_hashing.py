@@ -218,4 +218,5 @@ save_figure(_draw(), "ch21_collisions.png")
 # - Things that share a row end in the mean of what they want.
 # - Two hashes tell nearly all apart with the same table.
 #
-# Where next: lesson 22 breaks a healthy model in seven ways, to see what one sees.
+# (Is that better than a row for each frequent word, and one for all others? See
+# `python -m lessons lab hashing_or_a_table`.) Where next: lesson 22 breaks a healthy model in seven ways, to see what one sees.
