@@ -219,4 +219,6 @@ save_figure(_draw(), "ch21_collisions.png")
 # - Two hashes tell nearly all apart with the same table.
 #
 # (Is that better than a row for each frequent word, and one for all others? See
-# `python -m lessons lab hashing_or_a_table`.) Where next: lesson 22 breaks a healthy model in seven ways, to see what one sees.
+# `python -m lessons lab hashing_or_a_table`.)
+#
+# Where next: lesson 22 breaks a healthy model in seven ways, to see what one sees.
