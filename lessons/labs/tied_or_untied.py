@@ -113,7 +113,7 @@ for tied, name in NAMES.items():
     settings = {"of": of_model, "tied": tied}
     ways[f"{name}, shuffled"] = {**settings, "width": 16, "shuffled": True}
     ways |= {f"{name}, D = {width}": {**settings, "width": width} for width in WIDTHS}
-results = across(score, ways, seeds=SEEDS, budgets=BUDGETS, unit="nats")
+results = across(score, ways, seeds=SEEDS, budgets=BUDGETS, quick_budgets=(96,), unit="nats")
 results.show()
 for (tied, name), width in product(NAMES.items(), WIDTHS):
     chosen = sorted(kept[tied, width, seed][3] for seed in SEEDS if (tied, width, seed) in kept)
@@ -122,7 +122,8 @@ for (tied, name), width in product(NAMES.items(), WIDTHS):
 # %% [markdown]
 # ## What may be claimed
 # First of models of one width, then of models with about as many numbers: one table of $2D$ columns
-# holds as much as two of $D$. (The matrix between them is larger, by $3D^2$.)
+# holds as much as two of $D$. (The matrix between them is larger, by $3D^2$.) There only the order
+# is claimed, lower for every seed, and not the 0.01: some other seeds come close to zero.
 
 # %%
 for width in WIDTHS:
@@ -130,7 +131,7 @@ for width in WIDTHS:
     better, worse = sorted((tied, untied), key=lambda way: np.median(results.final(way)))
     results.claim(better, "below", worse, by=0.01)
 for width in WIDTHS[:-1]:
-    results.claim(f"tied, D = {2 * width}", "below", f"untied, D = {width}", by=0.01)
+    results.claim(f"tied, D = {2 * width}", "below", f"untied, D = {width}")
 gaps = results.final("tied, shuffled") - results.final("untied, shuffled")
 told = f"On shuffled words the two ways differ by {np.abs(gaps).max():.3f} nats at most"
 results.conclude(told, bool(np.abs(gaps).max() < 0.02))
@@ -142,7 +143,7 @@ results.conclude(told, bool(np.abs(gaps).max() < 0.02))
 # %%
 narrow = {way: ways[way] for way in (f"tied, D = {WIDTHS[0]}", f"untied, D = {WIDTHS[0]}")}
 later = across(
-    score, narrow, seeds=SEEDS, budgets=(4 * BUDGETS[-1],), quick_budgets=(384,), unit="nats"
+    score, narrow, seeds=SEEDS, budgets=(4 * BUDGETS[-1],), quick_budgets=(128,), unit="nats"
 )
 later.show()
 later.claim(f"untied, D = {WIDTHS[0]}", "below", f"tied, D = {WIDTHS[0]}", by=0.01)
