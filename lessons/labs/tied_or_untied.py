@@ -175,7 +175,6 @@ maps = across(
     {"tied": {"tied": True}, "untied": {"tied": False}, "two random tables": {"tied": None}},
     seeds=SEEDS,
     budgets=(results.longest,),
-    quick_budgets=(results.longest,),
     unit="correlation",
 )
 maps.show()
@@ -207,7 +206,6 @@ neighbours = across(
     },
     seeds=SEEDS,
     budgets=(results.longest,),
-    quick_budgets=(results.longest,),
     unit="correlation",
 )
 neighbours.show()

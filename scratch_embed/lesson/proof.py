@@ -110,8 +110,13 @@ def _array(value) -> np.ndarray:
 def _row(name: str, arrays: dict, rtol: float, atol: float, differs: bool = False) -> Row:
     stack = np.stack(list(arrays.values()))
     difference = float(np.max(np.ptp(stack, axis=0), initial=0.0))
-    tolerance = atol + rtol * float(np.max(np.abs(stack), initial=0.0))
+    tolerance = _tolerance(stack, rtol, atol)
     return Row(name, arrays, difference, tolerance, differs, current().cell)
+
+
+def _tolerance(arrays, rtol: float, atol: float) -> float:
+    """How far apart numbers of these arrays, all of one shape, may be and still agree."""
+    return atol + rtol * max(float(np.max(np.abs(array), initial=0.0)) for array in arrays)
 
 
 def _record(row: Row) -> None:
@@ -168,7 +173,7 @@ def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
     table = [[name, *arrays]]
     for r in range(count):
         values = [array[r] for array in arrays.values()]
-        tolerance = atol + rtol * max(float(np.max(np.abs(v), initial=0.0)) for v in values)
+        tolerance = _tolerance(values, rtol, atol)
         right = [np.max(np.abs(v - values[-1]), initial=0.0) <= tolerance for v in values]
         off = [way for way, good in zip(arrays, right) if not good]
         mark = f"<- {', '.join(off)} differ{'s' if len(off) == 1 else ''}" if off else ""
@@ -188,7 +193,7 @@ def _lines_of_ways(name: str, arrays: dict, rtol: float, atol: float) -> str:
     *_, judge = arrays.values()
     size, lines = max(map(visible, arrays)), [f"  {name}"]
     for way, array in arrays.items():
-        tolerance = atol + rtol * float(np.max(np.abs([array, judge]), initial=0.0))
+        tolerance = _tolerance([array, judge], rtol, atol)
         right = np.max(np.abs(array - judge), initial=0.0) <= tolerance
         lines.append(f"    {way:<{size}}  {_vector(array)}{'' if right else '  <- differs'}")
     return "\n".join(lines)

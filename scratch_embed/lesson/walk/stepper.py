@@ -7,13 +7,11 @@ stepped.
 
 from __future__ import annotations
 
-import builtins
-import code
 import io
 import sys
 import time
 import types
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 
 from scratch_embed.lesson.look.render import markdown
@@ -21,6 +19,7 @@ from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Options, Record, recording
 from scratch_embed.lesson.walk.cells import Lesson
+from scratch_embed.lesson.walk.prompt import python_prompt, read_key
 from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
 
 HELP = """\
@@ -171,17 +170,7 @@ class Stepper:
     def key(self) -> str:
         """The next key pressed (first letter of a line); q at the end of input."""
         keys = KEYS if width() > len(KEYS) else "Enter b r p q ?"
-        while True:
-            print("\n" + paint(keys, "dim"))
-            try:
-                typed = input("> ")
-            except EOFError:
-                print()
-                return "q"
-            except KeyboardInterrupt:
-                print("\nq quits.")
-                continue
-            return typed.strip().lower()
+        return read_key("> ", above="\n" + paint(keys, "dim"))
 
     def ask(self, question: str) -> str:
         """Ask during a quiz; an answer cut short by Ctrl-D or Ctrl-C is no answer."""
@@ -198,51 +187,7 @@ class Stepper:
         banner = (
             "\n".join(wrap("Names: " + ", ".join(names), width())) if names else "No names yet."
         )
-        console = code.InteractiveConsole(self.module.__dict__)
-        with leaving_by_exit(), completing(self.module.__dict__), recording(Record("prompt")):
-            try:
-                console.interact(f"{banner}\nexit() or Ctrl-D goes back to the lesson.", "")
-            except SystemExit:
-                pass
+        with recording(Record("prompt")):
+            banner += "\nexit() or Ctrl-D goes back to the lesson."
+            python_prompt(self.module.__dict__, banner)
         print("Back in the lesson.")
-
-
-@contextmanager
-def leaving_by_exit():
-    """exit() and quit() leave the prompt only: Python's own close standard input for good."""
-
-    class Leave:
-        def __repr__(self) -> str:
-            return "Type exit() or press Ctrl-D to go back to the lesson."
-
-        def __call__(self, code=None):
-            raise SystemExit(code)
-
-    names = ("exit", "quit")
-    kept = {name: getattr(builtins, name) for name in names if hasattr(builtins, name)}
-    for name in names:
-        setattr(builtins, name, Leave())
-    try:
-        yield
-    finally:
-        for name in names:
-            delattr(builtins, name)
-        vars(builtins).update(kept)
-
-
-@contextmanager
-def completing(namespace: dict):
-    """Tab completes the lesson's names while prompting, where readline is there."""
-    try:
-        import readline
-        import rlcompleter
-    except ImportError:
-        yield
-        return
-    kept = readline.get_completer()
-    readline.set_completer(rlcompleter.Completer(namespace).complete)
-    readline.parse_and_bind("tab: complete")
-    try:
-        yield
-    finally:
-        readline.set_completer(kept)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.record import Record, current
+from scratch_embed.lesson.walk.prompt import python_prompt, read_key
 
 if TYPE_CHECKING:
     from scratch_embed.tensor import Tensor
@@ -103,16 +104,7 @@ class Walk:
     def key(self) -> str:
         """The next line typed, trimmed; q at the end of input."""
         keys = KEYS if width() > len(KEYS) + 12 else "Enter b p q ?"
-        while True:
-            try:
-                typed = input(paint(f"\n{self.at}/{len(self.trace)} [{keys}] ", "dim"))
-            except EOFError:
-                print()
-                return "q"
-            except KeyboardInterrupt:
-                print("\nq quits.")
-                continue
-            return typed.strip().lower()
+        return read_key(paint(f"\n{self.at}/{len(self.trace)} [{keys}] ", "dim"))
 
     def names(self) -> dict:
         """The prompt's variables: `values` and `gradients` by name; E and dE too, if possible.
@@ -133,22 +125,12 @@ class Walk:
 
     def prompt(self) -> None:
         """A Python prompt on what is known at this step."""
-        import code  # here: only a person who asks needs a prompt
-
-        from scratch_embed.lesson.walk.stepper import completing, leaving_by_exit
-
         names = self.names()
         known = [name for name, value in names.items() if not isinstance(value, NotYet)]
         missing = [name for name, value in names.items() if isinstance(value, NotYet)]
         banner = wrap("Names: " + ", ".join(known), width())
         banner += wrap("Not yet computed: " + ", ".join(missing), width()) if missing else []
-        console = code.InteractiveConsole(names, "<trace>")
-        with leaving_by_exit(), completing(names):
-            try:
-                console.interact(
-                    "\n".join([*banner, "exit() or Ctrl-D goes back to the walk."]), ""
-                )
-            except SystemExit:
-                pass
+        banner = "\n".join([*banner, "exit() or Ctrl-D goes back to the walk."])
+        python_prompt(names, banner, "<trace>")
         print(f"Back at step {self.at}.")
         sys.stdout.flush()
