@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from pathlib import Path
 
 from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
 from scratch_embed.lesson.usage import UsageError
@@ -24,6 +24,7 @@ def greeting(course: Course) -> str:
     if not course.lessons:
         return "There are no lessons yet."
     done = marks.finished()
+    read = {n: _read(path) for n, path in course.lessons.items()}
     lines = [paint("scratch_embed: how embeddings work, computed by hand and checked", "bold"), ""]
     first = course.first_path or course.whole_path[:1]
     begin = next((n for n in course.whole_path if course.lessons[n].stem not in done), None)
@@ -32,12 +33,12 @@ def greeting(course: Course) -> str:
     else:
         lines += [f"{'Go on' if done else 'Begin'} here:  python -m lessons {begin} --step", ""]
     if course.first_path:
-        total = sum(cells.load(course.lessons[n]).head.minutes for n in first)
+        total = sum(read[n].head.minutes for n in first if isinstance(read[n], cells.Lesson))
         lines += [paint(f"The first path: {len(first)} lessons, {total} minutes", "bold")]
-        lines += _listed(course, first, done)
+        lines += _listed(read, first, done)
         lines += ["", paint("Then", "bold")]
     rest = [n for n in course.whole_path if not course.first_path or n not in first]
-    lines += [*_listed(course, rest, done), ""]
+    lines += [*_listed(read, rest, done), ""]
     if course.questions:
         lines += [paint("Or one question", "bold")]
         lines += [_dotted(f"  {q}", f"lesson {n}") for q, n in course.questions.items()]
@@ -45,21 +46,27 @@ def greeting(course: Course) -> str:
     return "\n".join([*lines, MORE])
 
 
-def _listed(course: Course, numbers: Iterable[int], done: set[str]) -> list[str]:
+def _read(path: Path) -> cells.Lesson | str:
+    """The lesson, parsed; or, of a file that does not parse, the sentence that says so."""
+    try:
+        return cells.load(path)
+    except SyntaxError as error:
+        return f"{path.name} does not parse: {error.msg}, line {error.lineno}"
+
+
+def _listed(read: dict[int, cells.Lesson | str], numbers: list[int], done: set[str]) -> list[str]:
     """number  minutes  done  title  needs, a line each; a file that does not parse is told."""
     lines = []
     for n in numbers:
-        path = course.lessons[n]
-        try:
-            lesson = cells.load(path)
-        except SyntaxError as error:
-            lines.append(f"  {n:>3}  {path.name} does not parse: {error.msg}, line {error.lineno}")
+        lesson = read[n]
+        if isinstance(lesson, str):
+            lines.append(f"  {n:>3}  {lesson}")
             continue
         title = lesson.title.removeprefix(f"{n}. ")
         head = lesson.head
         needs = f"needs {', '.join(map(str, head.needs))}" if head.needs else ""
         minutes = f"{head.minutes:>2} min" if head.minutes else ""
-        mark = "done" if path.stem in done else ""
+        mark = "done" if lesson.name in done else ""
         left = f"  {n:>3}  {minutes:>6}  {mark:<4}  "
         if visible(left + title + needs) > min(width(), 80) - 2:
             title = title.partition(":")[0].partition(",")[0]  # its first words will do

@@ -38,6 +38,16 @@ def plan(folder):
     )
 
 
+def test_the_map_tells_a_lesson_of_the_first_path_that_does_not_parse(folder, capsys):
+    plan(folder)
+    (folder / "course.toml").write_text("first_path = [3, 20]\n", encoding="utf-8")
+    (folder / "ch20_broken.py").write_text("# %%\nx = = 1\n", encoding="utf-8")
+    assert main(folder, []) == 0
+    first, _ = capsys.readouterr().out.split("Then")
+    assert "2 lessons, 5 minutes" in first
+    assert "ch20_broken.py does not parse: invalid syntax, line 2" in first
+
+
 def test_the_map_shows_the_paths_and_runs_nothing(folder, capsys):
     plan(folder)
     (folder / "ch20_broken.py").write_text("# %%\nx = = 1\n", encoding="utf-8")
