@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scratch_embed.lesson.answers import LETTERS, judge, names_an_option
 from scratch_embed.lesson.look.numbers import number
 from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.record import current
-
-LETTERS = "ABCDEFGHIJ"
 
 
 @dataclass
@@ -57,9 +56,11 @@ class Question:
         letter = f"{LETTERS[self.options.index(value)]}) " if self.options else ""
         self.shown = f"{letter}{value if self.options else number(value)}{self.unit}"
         if self.typed:
-            self.right = is_right(self.typed, value, self.options, tolerance)
+            self.right, slip = judge(
+                self.typed, value, options=self.options, tolerance=tolerance, slips=slips,
+                asked=f"{self.text}{self.unit}",
+            )  # fmt: skip
             told = paint("Right.", "green") if self.right else paint("No.", "red")
-            slip = "" if self.right else self._slip(slips or {}, tolerance)
             print("\n".join(wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")))
         reason = f": {because}" if because else ""
         print("\n".join(wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")))
@@ -74,12 +75,6 @@ class Question:
         if not math.isfinite(value):
             raise ValueError(f"the answer must be a finite number; got {value}")
         return value.item() if hasattr(value, "item") else value
-
-    def _slip(self, slips: Mapping, tolerance: float | None) -> str:
-        for wrong, mistake in slips.items():
-            if is_right(self.typed, wrong, self.options, tolerance):
-                return mistake
-        return ""
 
 
 def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -> Question:
@@ -108,32 +103,6 @@ def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -
 
 def _typed(ask, options: list[str] | None) -> str:
     typed = ask("    your guess (Enter to see): ")
-    while typed.strip() and options and not _names_an_option(typed, options):
+    while typed.strip() and options and not names_an_option(typed, options):
         typed = ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ")
     return typed.strip()
-
-
-def _names_an_option(typed: str, options: list[str]) -> bool:
-    typed = typed.strip().strip("().").casefold()
-    return typed in LETTERS[: len(options)].casefold() or typed in map(str.casefold, options)
-
-
-def is_right(typed: str, answer, options: Sequence[str] | None = None, tolerance=None) -> bool:
-    """Whether a typed answer is right: the option's letter or text, or a number near enough.
-
-    Numbers may be typed with commas, units and percent signs: "195 MiB", "102,400,000", "98.3 %".
-    """
-    from scratch_embed.lesson.claims.printed import read_figure
-
-    typed = typed.strip()
-    if options:
-        if answer not in options:
-            return False
-        letter = LETTERS[list(options).index(answer)]
-        return typed.strip("().").upper() == letter or typed.casefold() == answer.casefold()
-    try:
-        value = read_figure(typed).value
-    except ValueError:
-        return False
-    near = abs(answer) * 0.01 if tolerance is None else tolerance
-    return abs(value - answer) <= near * (1 + 1e-9)

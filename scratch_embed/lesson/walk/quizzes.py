@@ -10,7 +10,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-from scratch_embed.lesson.ask import LETTERS
+from scratch_embed.lesson.answers import LETTERS
 from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.walk import cells
 

@@ -1,0 +1,208 @@
+"""What a person typed, judged: right, or the slip that leads to it.
+
+    judge("1.4", 1.4)                                    right
+    judge("-1.4", 1.4).slip                              the sign
+    judge("204.8", 204_800_000).slip                     another unit
+    judge("0.6", 1.4, parts=[0.8, 0.6]).slip             one part of a sum
+    judge("0.3", 0.58, elsewhere={"z[cat]": 0.3}).slip   the right number of another place
+
+The quiz, the guesses of a lesson and the lines that the stepper asks for are all judged here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed.lesson.claims.printed import SCALES, Figure, read_figure
+
+LETTERS = "ABCDEFGHIJ"
+CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
+SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
+BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
+BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
+SAID = {"%": r"per ?cent|%", "M": "million", "million": "million", "B": "billion",
+        "billion": "billion", "K": "thousand", "k": "thousand", "thousand": "thousand"}  # fmt: skip
+
+
+class Judgement(NamedTuple):
+    """Whether an answer is right; if not, `slip` names the mistake where it is known."""
+
+    right: bool
+    slip: str = ""
+
+
+def judge(
+    typed: str, answer, *, options: Sequence[str] | None = None, tolerance: float | None = None,
+    slips: Mapping | None = None, asked: str = "", parts: Sequence = (),
+    elsewhere: Mapping | None = None,
+) -> Judgement:  # fmt: skip
+    """Judge a typed answer.
+
+    typed      a letter or the text of an option; a number, also with commas, a unit or a percent
+               sign ("195 MiB", "102,400,000", "98.3 %"); or several numbers ("[0.1, 0.2]").
+    answer     the text of the right option, a number, or a vector of numbers (D,).
+    tolerance  how far a number may be off; 1 % of the answer when None.
+    slips      {a wrong answer: the mistake that leads to it}; asked before all other slips.
+    asked      the question's words, for the unit that they name.
+    parts      what was to be added up, numbers or vectors like the answer.
+    elsewhere  {name: a number or vector that is right in another place}.
+    """
+    typed = typed.strip()
+    if options:
+        if _is_option(typed, answer, options):
+            return Judgement(True)
+        told = (why for wrong, why in (slips or {}).items() if _is_option(typed, wrong, options))
+        return Judgement(False, next(told, ""))
+    if np.ndim(answer):
+        return _vector(typed, np.asarray(answer, float), tolerance, slips, parts, elsewhere)
+    figure = _read(typed)
+    if figure is None:
+        return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
+    value, answer = _in_the_unit_asked(figure, asked), float(answer)
+    if _near(value, answer, tolerance):
+        return Judgement(True)
+    for wrong, why in (slips or {}).items():
+        if _near(value, wrong, tolerance):
+            return Judgement(False, why)
+    known = _other_place(value, parts, elsewhere) or _same_digits(value, answer, figure, asked)
+    return Judgement(False, known)
+
+
+def names_an_option(typed: str, options: Sequence[str]) -> bool:
+    """Whether what was typed is one of the options, by its letter or its text."""
+    return any(_is_option(typed.strip(), option, options) for option in options)
+
+
+def _is_option(typed: str, option: str, options: Sequence[str]) -> bool:
+    if option not in options:
+        return False
+    letter = LETTERS[list(options).index(option)]
+    return typed.strip("().").upper() == letter or typed.casefold() == option.casefold()
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def _read(typed: str) -> Figure | None:
+    try:
+        return read_figure(typed)
+    except ValueError:
+        return None
+
+
+def _in_the_unit_asked(figure: Figure, asked: str) -> float:
+    """The typed number as the answer counts: "131 million" to "How many million?" is 131."""
+    unit, bytes_asked = figure.unit.strip(), BYTE.search(asked)
+    if BYTE.fullmatch(unit) and bytes_asked:
+        return figure.value / SCALES[bytes_asked[0]]
+    if unit in SAID and re.search(SAID[unit], asked):
+        return figure.value / SCALES[unit]
+    return figure.value
+
+
+def _near(value: float, answer: float, tolerance: float | None = None) -> bool:
+    near = CLOSE * abs(answer) if tolerance is None else tolerance
+    return abs(value - answer) <= near * (1 + 1e-9)
+
+
+# ---- slips ---------------------------------------------------------------------------------------
+
+
+def _other_place(value, parts: Sequence, elsewhere: Mapping | None) -> str:
+    """What a number or vector is that was computed too: a part of the sum, or another's answer."""
+    for part in parts if len(parts) > 1 else ():
+        if _alike(value, part):
+            return f"That is one of the {len(parts)} parts; they are added up."
+    if len(parts) > 1 and _alike(value, np.mean(np.asarray(parts, float), axis=0)):
+        return "That is the mean of the parts; they are added up, and nothing divides."
+    for name, other in (elsewhere or {}).items():
+        if _alike(value, other):
+            return f"That is {name}: the right number, of another place."
+    return ""
+
+
+def _alike(value, other) -> bool:
+    """Near, entry by entry, to half a unit of the fourth digit that a screen would show."""
+    value, other = np.asarray(value, float), np.asarray(other, float)
+    return value.shape == other.shape and bool(np.allclose(value, other, rtol=5e-3, atol=5e-5))
+
+
+def _same_digits(value: float, answer: float, figure: Figure, asked: str) -> str:
+    """Another sign, another rounding, another unit."""
+    if not (value and answer and math.isfinite(value)):
+        return ""
+    if _near(value, -answer):
+        return "The number is right, and its sign is the other one."
+    return _rounded(value, answer, figure, asked) or _scaled(abs(value / answer), answer, asked)
+
+
+def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
+    whole = 10.0**figure.decimals / figure.scale  # what is typed counts these
+    if math.isfinite(figure.high - figure.low) and figure.allows(answer):
+        return "It rounds to that. Give a digit more."
+    if math.trunc(answer * whole * (1 + 1e-12)) == round(value * whole) and value * answer > 0:
+        return "Its digits are cut off there. Round them, or give one more."
+    if answer == round(answer) == round(value) != value and "nearest" in asked:
+        return "That is it before rounding."
+    return ""
+
+
+def _scaled(ratio: float, answer: float, asked: str) -> str:
+    digits = f"{abs(answer):.5e}".partition("e")[0].replace(".", "").rstrip("0")
+    if len(digits) < 2:  # 4,000 beside 4 may be anything
+        return ""
+    large, times = ("large", ratio) if ratio > 1 else ("small", 1 / ratio)
+    if BYTE.search(asked):
+        for size, unit in BYTES.items():
+            if math.isclose(times, size, rel_tol=2e-3):
+                plain = unit.replace("i", "")
+                return f"{unit} count in powers of 1,024, {plain} in powers of 1,000."
+        if math.isclose(times, 8, rel_tol=CLOSE):
+            return "A byte has 8 bits."
+    for size, name in SIZES.items():
+        if math.isclose(times, size, rel_tol=CLOSE):
+            return f"The digits are right. In this unit it is {name} times too {large}."
+    if math.isclose(times, 100, rel_tol=CLOSE):
+        return f"The digits are right, and it is 100 times too {large}: per cent, or a share of 1?"
+    if math.isclose(times, 10, rel_tol=CLOSE):
+        return "The digits are right, and the point has slipped by one place."
+    return ""
+
+
+# ---- vectors -------------------------------------------------------------------------------------
+
+
+def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
+    pieces = [piece for piece in re.split(r"[\s,;]+", typed.strip("[]() ")) if piece]
+    figures = [_read(piece) for piece in pieces]
+    if None in figures or len(figures) != answer.size:
+        many = "one number" if len(pieces) == 1 else f"{len(pieces)} numbers"
+        found = f"you gave {many}" if pieces and None not in figures else "that is something else"
+        return Judgement(False, f"{answer.size} numbers are asked for, and {found}.")
+    values = np.array([figure.value for figure in figures])
+    near = CLOSE * np.abs(answer).max() if tolerance is None else tolerance
+    if tolerance is None and near >= 1e-3:  # two places will do, also where one is nearly 0
+        near = max(near, 0.005)
+    off = [n for n in range(answer.size) if not _near(values[n], answer.flat[n], near)]
+    if not off:
+        return Judgement(True)
+    for wrong, why in (slips or {}).items():
+        if _alike(values, wrong):
+            return Judgement(False, why)
+    if known := _other_place(values, parts, elsewhere):
+        return Judgement(False, known)
+    if np.allclose(values, -answer.ravel(), atol=near):
+        return Judgement(False, "The numbers are right, and every sign is the other one.")
+    if np.allclose(np.sort(values), np.sort(answer.ravel()), atol=near):
+        return Judgement(False, "The right numbers, in another order.")
+    if len(off) < answer.size:
+        places = "number " if len(off) == 1 else "numbers "
+        places += ", ".join(str(n + 1) for n in off)
+        first = _same_digits(values[off[0]], float(answer.flat[off[0]]), figures[off[0]], "")
+        return Judgement(False, f"All but {places} of {answer.size} are right. {first}".strip())
+    return Judgement(False)

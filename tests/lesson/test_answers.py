@@ -1,0 +1,80 @@
+"""What a person typed is judged: right, or told the slip that leads there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed.lesson.answers import judge
+
+
+@pytest.mark.parametrize(
+    "typed, answer, given",
+    [
+        ("18", 18, {}), ("18.1", 18, {}), ("18.3", 18, {"tolerance": 0.5}), ("~18", 18, {}),
+        ("102,400,000", 102_400_000, {}), ("98.3 %", 0.983, {}), ("195 MiB", 195 * 2**20, {}),
+        ("\u22120.3", -0.3, {}), ("3e-4", 3e-4, {}), ("0", 0, {}),
+        ("131.1 million", 131.072, {"asked": "How many million numbers?"}),
+        ("131.1M", 131.072, {"asked": "How many million numbers?"}),
+        ("59 %", 59, {"asked": "What share is left, in percent?"}),
+        ("0.262 GB", 262.1, {"asked": "How many MB?"}),
+        ("262 MB", 262.1, {"asked": "How many MB?"}),
+        ("b", "two", {"options": ["one", "two"]}), ("B)", "two", {"options": ["one", "two"]}),
+        ("TWO", "two", {"options": ["one", "two"]}),
+        ("[0.1, -0.2]", np.array([0.1, -0.2]), {}), (".1 -.2", np.array([0.1, -0.2]), {}),
+        ("0.33 0", np.array([0.3333, 0.004]), {}),
+    ],
+)  # fmt: skip
+def test_right_answers(typed, answer, given):
+    assert judge(typed, answer, **given) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "typed, answer, given, told",
+    [
+        # another unit
+        ("204.8", 204_800_000, {}, "a million times too small"),
+        ("131072000", 131.072, {"asked": "How many million?"}, "a million times too large"),
+        ("0.59", 59, {}, "100 times too small: per cent, or a share of 1?"),
+        ("250", 262.144, {"asked": "How many MB?"}, "MiB count in powers of 1,024, MB in"),
+        ("2097", 262.144, {"asked": "How many MB?"}, "A byte has 8 bits"),
+        ("14", 1.4, {}, "slipped by one place"),
+        # another rounding
+        ("0.6", 0.5799, {}, "rounds to that"), ("0.57", 0.5799, {}, "cut off"),
+        ("262.144", 262, {"tolerance": 0, "asked": "To the nearest?"}, "before rounding"),
+        # sign, a repeat, another place
+        ("-1.4", 1.4, {}, "sign is the other one"),
+        ("0.6", 1.4, {"parts": [0.8, 0.6]}, "one of the 2 parts"),
+        ("0.7", 1.4, {"parts": [0.8, 0.6]}, "the mean of the parts"),
+        ("0.41", 0.05, {"elsewhere": {"z[cat]": 0.41}}, "That is z[cat]"),
+        # the author's own come first
+        ("-1.4", 1.4, {"slips": {-1.4: "own words"}}, "own words"),
+        ("a", "two", {"options": ["one", "two"], "slips": {"one": "own words"}}, "own words"),
+        # nothing to compare
+        ("many", 18, {}, "A number is asked for"), ("", 18, {}, "A number is asked for"),
+        # vectors
+        ("0.1", np.array([0.1, 0.2]), {}, "2 numbers are asked for, and you gave one number"),
+        ("a b", np.array([0.1, 0.2]), {}, "2 numbers are asked for, and that is something else"),
+        ("-.1 .2", np.array([0.1, -0.2]), {}, "every sign is the other one"),
+        (".2 .1", np.array([0.1, 0.2]), {}, "another order"),
+        (".1 .2 -.4", np.array([0.1, 0.2, 0.4]), {}, "All but number 3 of 3 are right. The number"),
+        ("1 2", np.array([11.0, 22]), {"parts": [[1, 2], [10, 20]]}, "one of the 2 parts"),
+        ("1 2", np.array([11.0, 22]), {"elsewhere": {"dE[dog]": [1, 2]}}, "That is dE[dog]"),
+    ],
+)  # fmt: skip
+def test_a_near_miss_is_told_by_name(typed, answer, given, told):
+    judged = judge(typed, answer, **given)
+    assert not judged.right and told in judged.slip
+
+
+@pytest.mark.parametrize(
+    "typed, answer, given",
+    [
+        ("18.3", 18, {}), ("7", 18, {}), ("4000", 4, {}), ("20", 2, {}), ("5", 0, {}), ("0", 5, {}),
+        ("a", "two", {"options": ["one", "two"]}), ("0.5", 1.4, {"parts": [0.8, 0.6]}),
+        ("0.25", 0.262144, {}),  # no bytes are asked for
+        ("3 4", np.array([0.1, 0.2]), {}), ("0.9", 1.4, {"parts": [0.9]}),
+    ],
+)  # fmt: skip
+def test_no_cause_is_made_up(typed, answer, given):
+    assert judge(typed, answer, **given) == (False, "")
