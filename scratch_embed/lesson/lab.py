@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scratch_embed.lesson.look.numbers import number
-from scratch_embed.lesson.look.terminal import table, width, wrap
 from scratch_embed.lesson.record import current
+from scratch_embed.look.numbers import number
+from scratch_embed.look.terminal import table, width, wrap
 
 SEEDS, QUICK_SEEDS = 5, 3
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scratch_embed.lesson.look.numbers import number
-from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
 from scratch_embed.lesson.record import Record, Row, current
+from scratch_embed.look.numbers import number
+from scratch_embed.look.terminal import paint, visible, width, wrap
 
 LABELS = {"hand": "by hand", "ours": "code", "numeric": "nudged"}
 FEW = 8  # numbers of an array that are shown

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scratch_embed.files import sentence
-from scratch_embed.lesson.look import terminal
 from scratch_embed.lesson.record import Options, current
+from scratch_embed.look import terminal
 
 
 class _Options:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from scratch_embed.lesson.look.render import markdown
 from scratch_embed.lesson.record import Options
 from scratch_embed.lesson.walk import cells, runner
+from scratch_embed.look.render import markdown
 
 ROOT = Path(__file__).parents[2]
 LESSONS = {path.stem: path for path in cells.find(ROOT / "lessons").values()}

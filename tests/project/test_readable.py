@@ -16,16 +16,16 @@ PACKAGE = ROOT / "scratch_embed"
 # The floors of the house, from the ground up. A module imports only from floors below its own;
 # those that share a floor do not know of each other. A new module gets its place here.
 FLOORS = [
-    {"arguments", "files", "sizes", "watch"},
-    {"disk", "kernels", "plot", "positions"},
+    {"arguments", "files", "look", "sizes", "watch"},
+    {"disk", "kernels", "plot", "positions", "working"},
     {"geometry", "hashing", "rows"},
     {"ops"},
     {"images", "tensor", "text"},  # images and text are free of the tape
     {"functional"},
     {"optim"},
     {"layers"},
-    {"trace"},
     {"gradcheck"},
+    {"trace"},
     {"contest", "models"},
     {"simulations"},
     {"lesson"},

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
 from scratch_embed.lesson.claims.ledger import load
-from scratch_embed.lesson.look.terminal import paint, width, wrap
+from scratch_embed.look.terminal import paint, width, wrap
 
 if TYPE_CHECKING:
     from scratch_embed.lesson.record import Record

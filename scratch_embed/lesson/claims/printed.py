@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scratch_embed.lesson.look.numbers import number
+from scratch_embed.look.numbers import number
 
 SCALES = {
     "": 1.0, "x": 1.0, "×": 1.0, "times": 1.0, "%": 0.01, "byte": 1.0, "bytes": 1.0,

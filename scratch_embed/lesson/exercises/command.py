@@ -13,9 +13,9 @@ from scratch_embed.lesson.exercises.desk import FOLDER, NOT_BEGUN, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise, find
 from scratch_embed.lesson.exercises.report import indented, listing, shown_path, verdict
 from scratch_embed.lesson.exercises.run import Job, check
-from scratch_embed.lesson.look.render import markdown
-from scratch_embed.lesson.look.terminal import paint
 from scratch_embed.lesson.usage import Parser, UsageError
+from scratch_embed.look.render import markdown
+from scratch_embed.look.terminal import paint
 
 EXAMPLES = """\
 python -m lessons exercise                          list them, with your state

@@ -9,7 +9,7 @@ from typing import Any
 
 from scratch_embed.lesson.exercises.desk import NOT_BEGUN, NOT_YET, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise
-from scratch_embed.lesson.look.terminal import paint, table, width, wrap
+from scratch_embed.look.terminal import paint, table, width, wrap
 
 COLOURS = {SOLVED: "green", NOT_YET: "red", NOT_BEGUN: "dim"}
 MOST_LINES = 12  # shown of what a file printed

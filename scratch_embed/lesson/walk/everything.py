@@ -18,8 +18,8 @@ from pathlib import Path
 
 from scratch_embed.lesson.claims.judging import Verdict
 from scratch_embed.lesson.claims.pages import counts_text, judge_page, run_quietly
-from scratch_embed.lesson.look.terminal import paint
 from scratch_embed.lesson.walk.course import Course
+from scratch_embed.look.terminal import paint
 
 KINDS = {"labs": "lab", "claims": "claims"}  # by folder; whatever else is a lesson
 USES = re.compile(r'values_of\(\s*"([\w/]+)"')

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scratch_embed.lesson.look.terminal import paint, visible, width, wrap
 from scratch_embed.lesson.usage import UsageError
 from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.course import Course
+from scratch_embed.look.terminal import paint, visible, width, wrap
 
 MORE = """\
 python -m lessons 0             read a lesson: by number, name or part of it

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scratch_embed.lesson.answers import LETTERS
-from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.walk import cells
+from scratch_embed.look.terminal import paint, width, wrap
 
 COMPUTED = "(worked out when the lesson runs)"
 

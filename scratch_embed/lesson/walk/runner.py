@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.lesson.look.render import markdown
-from scratch_embed.lesson.look.terminal import coloured, paint
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record, recording
 from scratch_embed.lesson.walk.cells import Cell, Lesson
+from scratch_embed.look.render import markdown
+from scratch_embed.look.terminal import coloured, paint
 
 MOST_LINES = 15  # of a function that a plain run shows
 

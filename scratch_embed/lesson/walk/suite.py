@@ -10,11 +10,11 @@ from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 from scratch_embed.files import replacing, sentence
-from scratch_embed.lesson.look.terminal import paint
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record
 from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.runner import run
+from scratch_embed.look.terminal import paint
 
 
 def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from scratch_embed.lesson.look.terminal import paint, width, wrap
 from scratch_embed.lesson.record import Record, current
 from scratch_embed.lesson.walk.prompt import python_prompt, read_key
+from scratch_embed.look.terminal import paint, width, wrap
 
 if TYPE_CHECKING:
     from scratch_embed.tensor import Tensor

@@ -7,7 +7,7 @@
 The first argument is the label of the result. Results are computed by NumPy in float64 from the
 numbers given, never from the rounded text; what is shown has six significant digits. Long sums show
 their first and last terms. `why="collect both uses"` says what a calculation is for. Each makes a
-`Working`, the calculation as data: see `working.py`.
+`Working`, the calculation as data: see `scratch_embed/working.py`.
 """
 
 from scratch_embed.lesson.worked.bpe import merge_pair, pieces
@@ -38,7 +38,7 @@ from scratch_embed.lesson.worked.vectors import (
     sum,
     times,
 )
-from scratch_embed.lesson.worked.working import Line, Working
+from scratch_embed.working import Line, Working
 
 __all__ = [
     "Line", "Working", "cosine", "cross_entropy", "difference", "distance", "dot", "line",

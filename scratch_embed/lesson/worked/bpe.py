@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scratch_embed.lesson.look.numbers import number
-from scratch_embed.lesson.look.terminal import paint
-from scratch_embed.lesson.worked.working import Line, present
+from scratch_embed.lesson.worked.present import present
+from scratch_embed.look.numbers import number
+from scratch_embed.look.terminal import paint
 from scratch_embed.text.pairs import FEW, MANY, Step, merge, pair_counts
+from scratch_embed.working import Line
 
 SPACE = "\u00b7"  # a middle dot shows where a space stands
 

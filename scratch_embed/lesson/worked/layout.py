@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.lesson.look.numbers import number
-from scratch_embed.lesson.worked.working import Line
+from scratch_embed.look.numbers import number
+from scratch_embed.working import Line
 
 MOST = 8  # terms of a sum, or lines of a table, shown in full
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
-from scratch_embed.lesson.look.numbers import number
-from scratch_embed.lesson.worked.working import Line, present
+from scratch_embed.lesson.worked.present import present
+from scratch_embed.look.numbers import number
+from scratch_embed.working import Line
 
 STEP = 1e-4
 

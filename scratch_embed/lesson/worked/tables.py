@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.lesson.look.numbers import number
 from scratch_embed.lesson.worked.layout import (
     elide,
     factor,
@@ -14,8 +13,10 @@ from scratch_embed.lesson.worked.layout import (
     vector,
     vectors,
 )
+from scratch_embed.lesson.worked.present import present
 from scratch_embed.lesson.worked.vectors import dot_line
-from scratch_embed.lesson.worked.working import Line, present
+from scratch_embed.look.numbers import number
+from scratch_embed.working import Line
 
 OPENED = 6  # entries of a product that a plain run shows one by one
 

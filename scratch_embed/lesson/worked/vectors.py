@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from scratch_embed.lesson.look.numbers import number
 from scratch_embed.lesson.worked.layout import MOST, elide, factor, plus, vector, vectors
-from scratch_embed.lesson.worked.working import Line, present
+from scratch_embed.lesson.worked.present import present
+from scratch_embed.look.numbers import number
+from scratch_embed.working import Line
 
 
 def line(label: str, expression: str, value, why: str = ""):

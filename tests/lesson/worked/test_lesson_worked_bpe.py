@@ -45,7 +45,7 @@ def test_pieces_stand_above_their_updates(capsys):
 def test_colours_tell_how_often_a_row_was_trained(capsys, monkeypatch):
     assert [trained(n) for n in (0, FEW - 1, FEW, MANY - 1, MANY)] == [
         "red", "red", "yellow", "yellow", "blue"]  # fmt: skip
-    monkeypatch.setattr("scratch_embed.lesson.look.terminal.coloured", lambda stream=None: True)
+    monkeypatch.setattr("scratch_embed.look.terminal.coloured", lambda stream=None: True)
     worked.pieces("V", ["a", "b", "c"], [0, FEW, MANY])
     out = capsys.readouterr().out
     assert "\x1b[31ma\x1b[0m" in out and "\x1b[33mb\x1b[0m" in out and "\x1b[34mc\x1b[0m" in out

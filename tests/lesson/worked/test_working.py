@@ -7,7 +7,7 @@ import pytest
 
 from scratch_embed.lesson import worked
 from scratch_embed.lesson.record import Record, recording
-from scratch_embed.lesson.worked.working import Line, Working
+from scratch_embed.working import Line, Working
 
 TABLE = np.array([[1.0, -2.0], [0.5, 3.0], [0.0, 4.0]])
 

@@ -5,9 +5,9 @@
            = 0.58
         0.6*0.8 = 0.48                          its parts, Lines again: what the line opens into
 
-A `Working` is a few such lines under one title. `worked.dot` and its like make one, hand it to the
-run that they are called in, and return the result. What a run does with it is the run's affair: a
-plain run prints it whole, a person who steps sees it line by line.
+A `Working` is a few such lines under one title. `worked.dot` and its like make one for a lesson, a
+trace makes one for an entry of a gradient. What is done with it is the affair of whoever shows it:
+a plain run prints it whole, a person who steps sees it line by line.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scratch_embed.lesson.look.terminal import visible, width, wrap
-from scratch_embed.lesson.record import current
+from scratch_embed.look.terminal import visible, width, wrap
 
 ROOM = 72  # columns that a line may fill before its stages get a line each
 
@@ -51,13 +50,6 @@ class Working:
     def text(self, everything: bool = False) -> str:
         """All lines, each below what it is for; parts where a line is opened (or `everything`)."""
         return "\n".join(_laid(self.lines, 2, everything))
-
-
-def present(title: str, lines: Line | Iterable[Line], value):
-    """Hand a working to the run that is under way, and return its result."""
-    lines = (lines,) if isinstance(lines, Line) else tuple(lines)
-    current().show(Working(title, lines, value))
-    return value
 
 
 def _laid(lines: Iterable[Line], indent: int, everything: bool) -> list[str]:

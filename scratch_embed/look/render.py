@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from scratch_embed.lesson.look.terminal import coloured, paint, table, width, wrap
-from scratch_embed.lesson.look.tex import to_unicode
+from scratch_embed.look.terminal import coloured, paint, table, width, wrap
+from scratch_embed.look.tex import to_unicode
 
 ITEM = re.compile(r"^(?P<indent>\s*)(?P<bullet>[-*+]|\d+[.)])\s+(?P<text>.*)$")
 INLINE = re.compile(

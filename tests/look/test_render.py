@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from scratch_embed.lesson.look import terminal
-from scratch_embed.lesson.look.render import markdown
-from scratch_embed.lesson.look.tex import to_unicode
+from scratch_embed.look import terminal
+from scratch_embed.look.render import markdown
+from scratch_embed.look.tex import to_unicode
 
 SAMPLE = r"""# Title with $E$
 A **bold phrase that is long enough to wrap**, *one*, `a_b[1]`, 2 * 3 * 4, [site](http://x.y).
