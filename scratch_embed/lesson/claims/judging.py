@@ -58,10 +58,10 @@ class NotTested(AssertionError):
 
 
 class Page:
-    """The verdicts of one claims file."""
+    """The verdicts of one claims file, and the calls that it ran."""
 
     def __init__(self, claims: dict[str, Claim]):
-        self.claims, self.verdicts = claims, []
+        self.claims, self.verdicts, self.calls = claims, [], []
 
     def add(self, id: str, word: str, computed: str = "", told: str = "", lab: str = "") -> None:
         """Keep a verdict. ValueError for an id that is unknown or was judged before."""
@@ -85,7 +85,8 @@ def judging(page: Page):
         _pages.pop()
 
 
-def _page() -> Page:
+def page() -> Page:
+    """The page that is being judged."""
     if not _pages:
         raise RuntimeError("verdicts belong on a page: run `python -m lessons claims`")
     return _pages[-1]
@@ -104,7 +105,7 @@ def reproduced(id: str, compute: Callable, *inputs, counter, printed: str | None
     value = compute(*inputs)
     _must(id, _agrees(id, value, printed), f"computed {_text(value)}, which is not what is printed")
     _must_turn(id, not _agrees(id, compute(*_tuple(counter)), printed))
-    _page().add(id, "reproduced", _text(value))
+    page().add(id, "reproduced", _text(value))
 
 
 def corrected(
@@ -118,7 +119,7 @@ def corrected(
     value = compute(*inputs)
     _must(id, not _agrees(id, value, printed), f"computed {_text(value)}, as printed")
     _must_turn(id, _agrees(id, compute(*_tuple(counter)), printed))
-    _page().add(id, "corrected", _text(value), _sentence(because, "because"))
+    page().add(id, "corrected", _text(value), _sentence(because, "because"))
 
 
 def measured(
@@ -131,23 +132,23 @@ def measured(
     """
     _must(id, bool(holds(result)) is bears_out, "the lab's result says otherwise")
     _must_turn(id, bool(holds(counter)) is not bears_out)
-    _page().add(id, "measured", "", _sentence(because, "because"), lab)
+    page().add(id, "measured", "", _sentence(because, "because"), lab)
 
 
 def given(id: str, source: str) -> None:
     """A definition, or a fact from outside: `source` says which, and where it can be looked up."""
-    _page().add(id, "given", told=_sentence(source, "source"))
+    page().add(id, "given", told=_sentence(source, "source"))
 
 
 def undecided(id: str, why: str) -> None:
     """Nothing here can decide it, and why: the verdict "open"."""
-    _page().add(id, "open", told=_sentence(why, "why"))
+    page().add(id, "open", told=_sentence(why, "why"))
 
 
 def _agrees(id: str, value, printed: str | None) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    claim = _page().claims.get(id)
+    claim = page().claims.get(id)
     text = printed or (claim.printed if claim else "")
     if not text:
         raise ValueError(f"{id} has no printed figure: compute a statement, True or False")

@@ -17,8 +17,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from scratch_embed.lesson.claims.calls import Call
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
 from scratch_embed.lesson.claims.ledger import load
+from scratch_embed.look.render import markdown
 from scratch_embed.look.terminal import paint, width, wrap
 
 if TYPE_CHECKING:
@@ -59,8 +61,8 @@ def folder() -> Path:
     return _folder[-1] if _folder else LESSONS
 
 
-def judge_page(path: Path) -> list[Verdict]:
-    """Run one claims file; its verdicts in the order in which they were given."""
+def judge_page(path: Path) -> Page:
+    """Run one claims file; its verdicts, and its calls, in the order in which they were given."""
     page = Page({claim.id: claim for claim in load(path.with_name("claims.csv"))})
     _folder.append(path.parent.parent)
     try:
@@ -68,21 +70,30 @@ def judge_page(path: Path) -> list[Verdict]:
             runpy.run_path(str(path), run_name="claims")
     finally:
         _folder.pop()
-    return page.verdicts
+    return page
 
 
-def title(path: Path) -> str:
-    """The first line of a page's docstring."""
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    return (doc or "").partition("\n")[0].rstrip(".")
+def heading(path: Path) -> tuple[str, str]:
+    """The first line of a page's docstring, and what the docstring says below it."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
+    title, _, below = doc.partition("\n")
+    return title.rstrip("."), below.strip()
 
 
-def page_text(title: str, verdicts: Iterable[Verdict]) -> str:
-    """A page as text: each claim with its source named, its print, its verdict and the reason."""
-    lines = [paint(title, "bold"), "-" * min(len(title), width()), ""]
-    for verdict in verdicts:
+def page_text(title: str, page: Page, below: str = "") -> str:
+    """A page as text: each claim with its source named, its print, its verdict and the reason.
+
+    Then the printed Python that was run.
+    """
+    lines = [*_underlined(title), *([markdown(below), ""] if below else [])]
+    for verdict in page.verdicts:
         lines += _told(verdict)
-    return "\n".join(lines)
+    return "\n".join(lines + _calls_told(page.calls))
+
+
+def _underlined(title: str) -> list[str]:
+    lines = wrap(title, width())
+    return [*(paint(line, "bold") for line in lines), "-" * max(map(len, lines)), ""]
 
 
 def _told(verdict: Verdict) -> list[str]:
@@ -97,6 +108,22 @@ def _told(verdict: Verdict) -> list[str]:
     return [*lines, ""]
 
 
+def _calls_told(calls: list[Call]) -> list[str]:
+    """What came of each call beside what is printed; then a sentence for those not made."""
+    lines, indent = [], " " * 12
+    for call in calls:
+        if not call.why:
+            word = "as printed" if call.same else "not so"
+            first = paint(f"{word:<12}", "green" if call.same else "yellow")
+            head = f"{call.claim.source}, {call.claim.section}: {call.claim.statement}"
+            lines += wrap(head, width(), first, indent)
+            lines += wrap(f'says "{call.says}"; {call.library}: {call.came}', width(), indent)
+    waiting = Counter(call.why for call in calls if call.why)
+    for why, times in waiting.items():
+        lines += ["", *wrap(f"Not run here, {times} of {len(calls)} calls: {why}.", width())]
+    return [*lines, ""] if calls else []
+
+
 def counts_text(verdicts: Iterable[Verdict]) -> str:
     """reproduced 301, measured 24, ...: how many of each."""
     counts = Counter(verdict.word for verdict in verdicts)
@@ -107,7 +134,7 @@ def errata_text(source: str, verdicts: Iterable[Verdict]) -> str:
     """What one source prints that is wrong, in the order of the source."""
     wrong = [v for v in verdicts if v.claim.source == source and v.word == "corrected"]
     title = f"Errata: {source} ({len(wrong)})"
-    lines = [paint(title, "bold"), "-" * min(len(title), width()), ""]
+    lines = _underlined(title)
     for verdict in wrong:
         printed = f' (printed "{verdict.claim.printed}")' if verdict.claim.printed else ""
         lines += wrap(f"{verdict.claim.section}: {verdict.claim.statement}{printed}", width(), "")

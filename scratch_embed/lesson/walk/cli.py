@@ -159,18 +159,19 @@ def _claims(course: Course, rest: list[str], arguments: argparse.Namespace) -> i
     from scratch_embed.lesson.claims import pages
 
     verdicts = []
-    for name, path in _pages(course, rest).items():
-        judged = pages.judge_page(path)
-        print(pages.page_text(pages.title(path) or name, judged))
-        verdicts += judged
-    print(pages.counts_text(verdicts))
+    for path in _pages(course, rest).values():
+        page, (title, below) = pages.judge_page(path), pages.heading(path)
+        print(pages.page_text(title, page, below))
+        verdicts += page.verdicts
+    if verdicts:
+        print(pages.counts_text(verdicts))
     return 0 if _write_ledger(verdicts, arguments.ledger) else 1
 
 
 def _errata(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
     from scratch_embed.lesson.claims import pages
 
-    verdicts = [v for path in course.pages.values() for v in pages.judge_page(path)]
+    verdicts = [v for path in course.pages.values() for v in pages.judge_page(path).verdicts]
     sources = dict.fromkeys(verdict.claim.source for verdict in verdicts)
     wanted = [s for s in sources if not rest or " ".join(rest).casefold() in s.casefold()]
     if not wanted:

@@ -114,8 +114,11 @@ def _ran(path: Path) -> Outcome:
 
 
 def _judged(path: Path) -> Outcome:
-    verdicts = judge_page(path)
-    return Outcome(path, True, f"{len(verdicts)} claims judged", 0.0, verdicts=verdicts)
+    page = judge_page(path)
+    told = f"{len(page.verdicts)} claims judged"
+    if page.calls:
+        told = f"{sum(not call.why for call in page.calls)} of {len(page.calls)} printed calls run"
+    return Outcome(path, True, told, 0.0, verdicts=page.verdicts)
 
 
 def closing(outcomes: list[Outcome]) -> str:

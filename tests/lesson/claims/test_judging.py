@@ -34,7 +34,7 @@ def test_the_five_verdicts(page):
     assert "1 reproduced, 1 measured, 1 corrected, 0 given, 0 open: 3 claims" == counts_text(
         page.verdicts
     )
-    text = page_text("Page", page.verdicts)
+    text = page_text("Page", page)
     assert 'printed "18", computed 18' in text and "lab: size" in text
     assert "right: [0.5, 3]: 3" in errata_text("ten-chapter text", page.verdicts)
 
