@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from scratch_embed.lesson.look.terminal import width, wrap
+from scratch_embed.look.terminal import width, wrap
 
 
 class Key(NamedTuple):
