@@ -60,6 +60,7 @@ SEQUENCES = {
     "\x1bOA": "Up", "\x1bOB": "Down", "\x1bOC": "Right", "\x1bOD": "Left", "\x1b[6~": "Enter",
     "\xe0H": "Up", "\xe0P": "Down", "\xe0M": "Right", "\xe0K": "Left", "\xe0I": "PageUp",
     "\xe0Q": "Enter", "\x1a": "Ctrl-D",
+    "\x00": "Ctrl-D",  # as Linux tells of one that was typed while lines were read
 }  # fmt: skip
 
 
