@@ -1,0 +1,199 @@
+# %% [markdown]
+# # Lab: does chance explain cosines?
+#
+# Two rows of a trained table have a cosine of 0.6. Are their words related? Random rows of $D$
+# columns have cosines of about $1/\sqrt{D}$, which is 0.14 for 50 columns, and 0.6 is far more. But
+# that is the chance of rows that point anywhere. The rows of a trained table share a mean, and
+# prefer some directions.
+#
+# **Question.** Whose chance is the right one to compare with?
+#
+# **Guess.** Against random rows nearly every pair looks related. Against random rows with the same
+# mean and the same spread few do, and true relatives are among them. Without the mean row the first
+# baseline is better, and not yet good.
+#
+# **Control.** A random table with the mean of the trained one; and one with its mean, its singular
+# values and their directions, so that nothing is left to chance but which word has which row.
+#
+# **Baseline.** Random rows. The text is the standard text of this course; skip-gram with $D = 50$
+# reads half of it, another half for each seed. Relatives are a word and its plural, strangers a
+# word and the plural of another.
+#
+# **Threshold.** Each chance sets a bar that one in a hundred of its own pairs exceeds. An honest
+# bar lets at most 5 % of the strangers pass, and at least 30 points more of the relatives, for
+# every seed. The bar of random rows is called dishonest if it lets at least 20 % of the strangers
+# pass. The mean is to blame if taking it away at least halves what that bar lets pass.
+
+# %%
+from functools import cache
+
+import numpy as np
+
+from scratch_embed import geometry, plot
+from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.text import corpus, word2vec_fast
+
+begin()
+V, D = 1000, 50
+raw = corpus.read_text(options.text) if options.text else corpus.python_text()
+text = corpus.words(raw)
+known = corpus.Vocabulary.from_tokens(text, max_size=V + 1)
+ids = known.encode(text)
+ids = ids[ids > 0] - 1  # without the rare words
+relatives = [
+    (known.index[word] - 1, known.index[word + "s"] - 1)
+    for word in known.tokens[1:]
+    if len(word) > 3 and word + "s" in known.index
+]
+one, many = np.array(relatives).T
+shown = [f"{known.tokens[1 + a]}/{known.tokens[1 + b]}" for a, b in relatives[:5]]
+print(f"  {len(ids):,} words of text; {len(one)} words with their plural: {', '.join(shown)} ...")
+
+# %% [markdown]
+# The three kinds of chance. The last keeps everything of the table $E = \bar E + U S W^\top$ but
+# $U$, in which the words stand.
+
+
+# %%
+@cache
+def table(seed, passes):
+    stretches = np.array_split(ids, len(ids) // 1000)
+    chosen = np.random.default_rng(seed).permutation(len(stretches))[: len(stretches) // 2]
+    half = np.concatenate([stretches[i] for i in chosen])
+    trained = word2vec_fast.train(half, V, D, epochs=passes, rng=seed)
+    return trained.vectors.astype(np.float64)
+
+
+def by_chance(E, keeps, rng):
+    """A random table of the size of E that keeps "nothing", its "mean", or its "spread" as well."""
+    drawn = rng.standard_normal(E.shape)
+    mean, rest = E.mean(axis=0), geometry.centre(E)
+    if keeps == "nothing":
+        return drawn
+    if keeps == "mean":
+        return mean + drawn * np.sqrt((rest**2).mean())
+    S, Wt = np.linalg.svd(rest, full_matrices=False)[1:]
+    U = np.linalg.svd(geometry.centre(drawn), full_matrices=False)[0]
+    return mean + U * S @ Wt
+
+
+tables = {
+    "trained": None,
+    "random rows": "nothing",
+    "random, same mean": "mean",
+    "random, mean and spread": "spread",
+}
+pairs = np.triu_indices(V, 1)
+
+
+@cache
+def cosines_of(seed, passes, keeps, centred):
+    """(V, V) of the trained table (keeps=None) or of a random one that keeps something of it."""
+    E = table(seed, passes)
+    if keeps is not None:
+        E = by_chance(E, keeps, np.random.default_rng([seed, 1]))
+    return geometry.cosines(geometry.centre(E) if centred else E)
+
+
+def typical(seed, passes, keeps, centred):
+    """The median cosine over all pairs."""
+    return float(np.median(cosines_of(seed, passes, keeps, centred)[pairs]))
+
+
+ways = {name: {"keeps": keeps, "centred": False} for name, keeps in tables.items()}
+ways["trained, less its mean"] = {"keeps": None, "centred": True}
+medians = across(typical, ways, budgets=(1, 5), unit="median cosine, by passes")
+medians.show()
+medians.claim("trained", "above", "random rows", by=0.1)
+apart = np.abs(medians.final("trained") - medians.final("random, mean and spread"))
+medians.conclude(
+    f"Chance with the same mean and spread comes within {apart.max():.3f} of the trained table",
+    bool(apart.max() < 0.05),
+)
+
+# %% [markdown]
+# So how many pairs would each kind of chance call related? Each bar lets one in a hundred of its
+# own pairs pass.
+
+
+# %%
+def passing(seed, passes, keeps, centred, who):
+    """The share of relatives, or of strangers, whose cosine is above the bar."""
+    bar = np.quantile(cosines_of(seed, passes, keeps, centred)[pairs], 0.99)
+    found = cosines_of(seed, passes, None, centred)
+    if who == "relatives":
+        return float((found[one, many] > bar).mean())
+    strangers = found[one[:, None], many[None]][~np.eye(len(one), dtype=bool)]
+    return float((strangers > bar).mean())
+
+
+def passed(centred, names):
+    """Who passes which bar, with the rows as they are or less their mean."""
+    ways = {
+        f"{who}: {name}": {"keeps": tables[name], "centred": centred, "who": who}
+        for who in ("strangers", "relatives")
+        for name in names
+    }
+    return across(passing, ways, budgets=(1, 5), unit="share that passes")
+
+
+as_they_are = passed(False, list(tables)[1:])
+as_they_are.show()
+loose = as_they_are.final("strangers: random rows")
+as_they_are.conclude(
+    f"The bar of random rows lets {loose.min():.0%} to {loose.max():.0%} of the strangers pass",
+    bool(loose.min() >= 0.2),
+)
+
+
+def honest(results, name):
+    """Whether the bar of one kind of chance stops strangers, and not relatives."""
+    strangers = results.final(f"strangers: {name}")
+    relatives = results.final(f"relatives: {name}")
+    more = relatives - strangers
+    return results.conclude(
+        f"The bar of '{name}' is honest: {strangers.max():.1%} of the strangers pass at the most, "
+        f"and {100 * more.min():.0f} to {100 * more.max():.0f} points more of the relatives",
+        bool(strangers.max() <= 0.05 and more.min() >= 0.3),
+    )
+
+
+for name in list(tables)[2:]:
+    honest(as_they_are, name)
+
+# %% [markdown]
+# The same, once the mean row has been taken from every row. A random table of the same mean is then
+# a table of random rows, so two kinds of chance are left.
+
+# %%
+less_the_mean = passed(True, ("random rows", "random, mean and spread"))
+less_the_mean.show()
+left = less_the_mean.final("strangers: random rows")
+less_the_mean.conclude(
+    f"Without the mean the bar of random rows lets {left.min():.0%} to {left.max():.0%} of the "
+    "strangers pass, at most half as many",
+    bool((left <= loose / 2).all()),
+)
+for name in ("random rows", "random, mean and spread"):
+    honest(less_the_mean, name)
+
+# %%
+figure, axes = plot.figure(1, 2, size=(11, 4.2), sharey=True)
+bins = np.linspace(-0.6, 1, 81)
+middles = (bins[1:] + bins[:-1]) / 2
+styles = {"random rows": ":", "random, same mean": "-.", "random, mean and spread": "--"}
+for ax, centred in zip(axes, (False, True)):
+
+    def shares(keeps, at=pairs, centred=centred):
+        values = cosines_of(0, medians.longest, keeps, centred)[at]
+        return np.histogram(values, bins)[0] / len(values)
+
+    ax.fill_between(middles, shares(None), color="lightgrey", label="trained, all pairs")
+    for colour, (name, style) in zip(("black", "green", "blue"), styles.items()):
+        ax.plot(middles, shares(tables[name]), style, color=plot.PALETTE[colour], label=name)
+    plurals = shares(None, (one, many))
+    ax.plot(middles, plurals, color=plot.PALETTE["vermillion"], label="trained, word and plural")
+    ax.set(xlabel="cosine", title="less the mean row" if centred else "rows as they are")
+axes[0].set_ylabel("share of pairs")
+axes[1].legend(frameon=False, fontsize=9)
+save_figure(figure, "lab_chance_and_cosines.png")
