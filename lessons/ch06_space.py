@@ -347,4 +347,4 @@ save_figure(figure, "ch06_told_and_untold.png")
 # - A loss that is told groups makes any groups. A language model finds those of the contexts.
 # - Few columns leave little margin; a map of two shows only what spreads most.
 #
-# Where next: lesson 17 trains rows for nothing but being near their contexts.
+# Where next: lesson 17 learns rows from contexts; lab `chance_and_cosines` asks what cosines tell.

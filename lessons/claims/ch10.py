@@ -182,7 +182,8 @@ chance = geometry.cosines(rng.standard_normal((200, D)))[np.triu_indices(200, 1)
 undecided(
     "004-table-similarity",
     "the 0.0 is a definition; for the 0.85 the page shows no rows. It would be far from chance: "
-    f"of 19,900 pairs of random rows with 768 columns none exceeds {np.abs(chance).max():.2f}",
+    f"of 19,900 pairs of random rows with 768 columns none exceeds {np.abs(chance).max():.2f}. In "
+    "a trained table whose rows share a mean, strangers get there (lab `chance_and_cosines`)",
 )
 given("004-lookup-count", "the sentence that is printed has six words, each with an id of its own")
 
