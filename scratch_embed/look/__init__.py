@@ -1,1 +1,1 @@
-"""How things look: text and tables in a terminal, Markdown and TeX as plain text."""
+"""How things look and how one talks to them: text, tables, formulas and keys in a terminal."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Options, Record, recording
 from scratch_embed.lesson.walk.cells import Lesson
-from scratch_embed.lesson.walk.prompt import python_prompt, read_key
 from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
+from scratch_embed.look.prompt import python_prompt, read_key
 from scratch_embed.look.render import markdown
 from scratch_embed.look.terminal import paint, width, wrap
 

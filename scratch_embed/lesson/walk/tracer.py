@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from scratch_embed.lesson.record import Record, current
-from scratch_embed.lesson.walk.prompt import python_prompt, read_key
+from scratch_embed.look.prompt import python_prompt, read_key
 from scratch_embed.look.terminal import paint, width, wrap
 
 if TYPE_CHECKING:

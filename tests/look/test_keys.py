@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from scratch_embed.lesson.walk import keys
+from scratch_embed.look import keys
 
 ALL = [key.name for key in keys.KEYS]
 SOME = ("on", "back", "step", "search", "quit")
