@@ -260,6 +260,7 @@ q.answer(
     tolerance=0.1 * len(batches),
     because=f"a row takes one step for a batch, however often it stands there, and there are "
     f"{len(batches):,} batches",
+    slips={int(np.sum(now[batches] == 1)): "Several of them may stand in one batch."},
 )
 
 

@@ -22,6 +22,7 @@ from scratch_embed.lesson.claims.printed import SCALES, Figure, read_figure
 
 LETTERS = "ABCDEFGHIJ"
 CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
+EXACT = 1000  # a whole number below it is a count, and has no rounding
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
@@ -46,8 +47,10 @@ def judge(
     typed      a letter or the text of an option; a number, also with commas, a unit or a percent
                sign ("195 MiB", "102,400,000", "98.3 %"); or several numbers ("[0.1, 0.2]").
     answer     the text of the right option, a number, or a vector of numbers (D,).
-    tolerance  how far a number may be off; 1 % of the answer when None.
-    slips      {a wrong answer: the mistake that leads to it}; asked before all other slips.
+    tolerance  how far a number may be off; when None, 1 % of the answer, and not at all
+               if that is a whole number below 1,000.
+    slips      {a wrong answer: the mistake that leads to it}; asked before all other slips. A
+               number may be a text, which names a range as well: "0.41", "> 1000", "20-40".
     asked      the question's words, for the unit that they name.
     parts      what was to be added up, numbers or vectors like the answer.
     elsewhere  {name: a number or vector that is right in another place}.
@@ -63,11 +66,13 @@ def judge(
     figure = _read(typed)
     if figure is None:
         return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
+    if tolerance is None and isinstance(answer, int) and abs(answer) < EXACT:
+        tolerance = 0.0
     value, answer = _in_the_unit_asked(figure, asked), float(answer)
     if _near(value, answer, tolerance):
         return Judgement(True)
     for wrong, why in (slips or {}).items():
-        if _near(value, wrong, tolerance):
+        if _is_slip(value, wrong):
             return Judgement(False, why)
     known = _other_place(value, parts, elsewhere) or _same_digits(value, answer, figure, asked)
     return Judgement(False, known)
@@ -107,7 +112,14 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
 
 def _near(value: float, answer: float, tolerance: float | None = None) -> bool:
     near = CLOSE * abs(answer) if tolerance is None else tolerance
-    return abs(value - answer) <= near * (1 + 1e-9)
+    return abs(value - answer) <= near + 1e-9 * abs(answer)
+
+
+def _is_slip(value: float, wrong: float | str) -> bool:
+    if isinstance(wrong, str):
+        figure = read_figure(wrong)
+        return figure.allows(value) or _near(value, figure.value)
+    return _near(value, wrong)
 
 
 # ---- slips ---------------------------------------------------------------------------------------

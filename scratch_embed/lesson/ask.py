@@ -11,8 +11,11 @@ steps is asked where the question stands, and judged where the answer does.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +23,8 @@ from scratch_embed.lesson.answers import LETTERS, judge, names_an_option
 from scratch_embed.lesson.record import current
 from scratch_embed.look.numbers import number
 from scratch_embed.look.terminal import paint, width, wrap
+
+SLIPS = "slips.toml"  # beside the lessons: ["a question"] "a wrong answer" = "what it forgets"
 
 
 @dataclass
@@ -33,7 +38,17 @@ class Question:
     right: bool | None = None  # None until answered, and when nothing was typed
     shown: str = ""  # the answer as it was told
     because: str = ""
+    value: object = None  # the answer itself
+    slips: dict = field(default_factory=dict)  # {a wrong answer: the mistake that leads to it}
+    tolerance: float | None = None
     cell: int | None = field(default=None, compare=False)
+
+    def put(self) -> None:
+        """Print the question and its options."""
+        lines = wrap(self.text, width(), "  ? ")
+        for letter, option in zip(LETTERS, self.options or []):
+            lines += wrap(option, width(), f"    {letter}) ")
+        print("\n".join(lines))
 
     def answer(
         self,
@@ -47,22 +62,27 @@ class Question:
         value: a number, or the text of the right option, chosen by a computation.
         because: the reason, in a sentence.
         slips: {a wrong number or option: the mistake that leads to it}, told to whoever typed it.
+        Those of lessons/slips.toml are added to them.
         tolerance: how far a typed number may be off (1 % of the answer by default).
         Raises ValueError for a text that is not among the options, TypeError for a value that is
         not one finite number.
         """
-        value = self._checked(value)
-        self.because = because
-        letter = f"{LETTERS[self.options.index(value)]}) " if self.options else ""
-        self.shown = f"{letter}{value if self.options else number(value)}{self.unit}"
+        self.value, self.because, self.tolerance = self._checked(value), because, tolerance
+        self.slips = {**(slips or {}), **_kept_slips(current().path).get(self.text, {})}
+        letter = f"{LETTERS[self.options.index(self.value)]}) " if self.options else ""
+        self.shown = f"{letter}{self.value if self.options else number(self.value)}{self.unit}"
+        self.tell()
+
+    def tell(self) -> None:
+        """Judge what was typed, if anything, and print the answer with its reason."""
         if self.typed:
             self.right, slip = judge(
-                self.typed, value, options=self.options, tolerance=tolerance, slips=slips,
-                asked=f"{self.text}{self.unit}",
+                self.typed, self.value, options=self.options, tolerance=self.tolerance,
+                slips=self.slips, asked=f"{self.text}{self.unit}",
             )  # fmt: skip
             told = paint("Right.", "green") if self.right else paint("No.", "red")
             print("\n".join(wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")))
-        reason = f": {because}" if because else ""
+        reason = f": {self.because}" if self.because else ""
         print("\n".join(wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")))
 
     def _checked(self, value):
@@ -75,6 +95,16 @@ class Question:
         if not math.isfinite(value):
             raise ValueError(f"the answer must be a finite number; got {value}")
         return value.item() if hasattr(value, "item") else value
+
+
+def _kept_slips(lesson: Path | None) -> dict[str, dict[str, str]]:
+    """{question: {wrong answer: why}} of the file beside a lesson, which a lesson need not have."""
+    return _read_slips(lesson.with_name(SLIPS)) if lesson else {}
+
+
+@cache
+def _read_slips(path: Path) -> dict[str, dict[str, str]]:
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -> Question:
@@ -91,18 +121,21 @@ def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -
         raise ValueError(f"options must be 2 to {len(LETTERS)} different texts; got {options!r}")
     record = current()
     asked = Question(question, options, unit, cell=record.cell)
-    lines = wrap(question, width(), "  ? ")
-    for letter, option in zip(LETTERS, options or []):
-        lines += wrap(option, width(), f"    {letter}) ")
-    print("\n".join(lines))
+    asked.put()
     if record.ask is not None:
-        asked.typed = _typed(record.ask, options)
+        asked.typed = read_answer(record.ask, options)
     record.questions.append(asked)
     return asked
 
 
-def _typed(ask, options: list[str] | None) -> str:
-    typed = ask("    your guess (Enter to see): ")
-    while typed.strip() and options and not names_an_option(typed, options):
-        typed = ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ")
-    return typed.strip()
+def read_answer(
+    ask, options: list[str] | None, prompt: str = "    your guess (Enter to see): "
+) -> str:
+    """What a person types to a question; with options, one of them or nothing.
+
+    ask: takes a prompt and returns a line.
+    """
+    typed = ask(prompt).strip()
+    while typed and options and not names_an_option(typed, options):
+        typed = ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ").strip()
+    return typed

@@ -11,7 +11,7 @@ from scratch_embed.lesson.answers import judge
 @pytest.mark.parametrize(
     "typed, answer, given",
     [
-        ("18", 18, {}), ("18.1", 18, {}), ("18.3", 18, {"tolerance": 0.5}), ("~18", 18, {}),
+        ("18", 18, {}), ("18.1", 18.0, {}), ("18.3", 18, {"tolerance": 0.5}), ("~18", 18, {}),
         ("102,400,000", 102_400_000, {}), ("98.3 %", 0.983, {}), ("195 MiB", 195 * 2**20, {}),
         ("\u22120.3", -0.3, {}), ("3e-4", 3e-4, {}), ("0", 0, {}),
         ("131.1 million", 131.072, {"asked": "How many million numbers?"}),
@@ -50,6 +50,9 @@ def test_right_answers(typed, answer, given):
         # the author's own come first
         ("-1.4", 1.4, {"slips": {-1.4: "own words"}}, "own words"),
         ("a", "two", {"options": ["one", "two"], "slips": {"one": "own words"}}, "own words"),
+        ("0.41", 0.05, {"slips": {"0.41": "own words"}}, "own words"),
+        ("30", 5, {"slips": {"20-40": "too many"}}, "too many"),
+        ("3", 0, {"slips": {"> 0": "none"}}, "none"),
         # nothing to compare
         ("many", 18, {}, "A number is asked for"), ("", 18, {}, "A number is asked for"),
         # vectors
@@ -70,7 +73,8 @@ def test_a_near_miss_is_told_by_name(typed, answer, given, told):
 @pytest.mark.parametrize(
     "typed, answer, given",
     [
-        ("18.3", 18, {}), ("7", 18, {}), ("4000", 4, {}), ("20", 2, {}), ("5", 0, {}), ("0", 5, {}),
+        ("18.1", 18, {}), ("7", 18, {}), ("4000", 4, {}), ("20", 2, {}), ("5", 0, {}), ("0", 5, {}),
+        ("41", 5, {"slips": {"20-40": "too many"}}), ("-3", 0, {"slips": {"> 0": "none"}}),
         ("a", "two", {"options": ["one", "two"]}), ("0.5", 1.4, {"parts": [0.8, 0.6]}),
         ("0.25", 0.262144, {}),  # no bytes are asked for
         ("3 4", np.array([0.1, 0.2]), {}), ("0.9", 1.4, {"parts": [0.9]}),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import io
 import re
+import tomllib
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from scratch_embed.lesson.answers import judge
 from scratch_embed.lesson.record import Options
 from scratch_embed.lesson.walk import cells, runner
 from scratch_embed.look.render import markdown
@@ -99,6 +101,28 @@ def test_the_object_stands_in_the_first_two_screens(name):
         if kind == "code" and re.search(r"-?\d+(\.\d+)?\s+-?\d+|\[|\u00b7|\|", text):
             break
     assert rows <= 2 * SCREEN
+
+
+@pytest.mark.parametrize("name", TAUGHT)
+def test_every_wrong_answer_has_its_reason(name):
+    """Each wrong option, and of each number at least one that is commonly given instead."""
+    for question in run(name)[0].questions:
+        if question.options:
+            assert set(question.slips) == set(question.options) - {question.value}, question.text
+        else:
+            assert question.slips, question.text
+        for wrong, why in question.slips.items():
+            assert len(why) > 10 and why.endswith((".", "?")), why
+            given = {"options": question.options, "tolerance": question.tolerance}
+            if question.options or not str(wrong).startswith((">", "<")):
+                assert not judge(str(wrong), question.value, **given).right, (question.text, wrong)
+
+
+def test_every_reason_belongs_to_a_question_of_a_lesson():
+    kept = tomllib.loads((ROOT / "lessons" / "slips.toml").read_text(encoding="utf-8"))
+    nodes = (node for name in LESSONS for node in ast.walk(ast.parse(source(name))))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    assert set(kept) <= texts
 
 
 @pytest.mark.parametrize("name", TAUGHT)

@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 from scratch_embed.files import check_writable, replacing, sentence
+from scratch_embed.lesson import notes
 from scratch_embed.lesson.record import Options, running
 from scratch_embed.lesson.usage import Parser, UsageError
-from scratch_embed.lesson.walk import greeting, marks
+from scratch_embed.lesson.walk import greeting
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.suite import run_all, step_one, trace_one
 
@@ -23,13 +24,13 @@ python -m lessons 0 --step         walk through it, an Enter a step
 python -m lessons 11 --trace       walk through the backward of lesson 11
 python -m lessons all              run every lesson, lab and page of claims, a line each
 python -m lessons exercise [NAME]  write a piece yourself, and have it checked
-python -m lessons quiz [N ...]     list the questions that the lessons ask
+python -m lessons quiz [N ...]     ten questions of lessons that are done, or those of lesson N
 python -m lessons lab [NAME]       list the experiments, or run one (all: every one)
 python -m lessons claims [PAGE]    what printed sources say, judged
 python -m lessons errata [SOURCE]  what they print that is wrong, and what is right
 python -m lessons glossary [TERM]  the words, and the lessons that explain them
 python -m lessons figures          draw every figure again, into figures/
-python -m lessons --forget         forget which lessons were finished
+python -m lessons --forget         forget which lessons were finished, and all answers
 """
 FLAGS = ("--step", "--trace", "--quiet", "--quick", "--text", "--ledger", "--forget", "--help")
 
@@ -44,7 +45,7 @@ def parser(script: str | None = None) -> Parser:
     )
     if not script:
         made.add_argument("what", nargs="*", metavar="what", help="which lessons, or a word below")
-        made.add_argument("--forget", action="store_true", help="forget what was finished")
+        made.add_argument("--forget", action="store_true", help="forget what was done")
     made.add_argument("--step", action="store_true", help="walk through it")
     made.add_argument("--trace", action="store_true", help="walk through its backward")
     made.add_argument("--quiet", action="store_true", help="print only what is wrong")
@@ -102,9 +103,13 @@ def _main(course: Course, argv: list[str]) -> int:
         from scratch_embed.lesson.exercises.command import main as exercise
 
         return exercise(course.folder / "exercises", argv[1:])
+    if argv[:1] == ["quiz"]:
+        from scratch_embed.lesson.quiz.command import main as quiz
+
+        return quiz(course, argv[1:])
     arguments = _parse(parser(), argv)
     if arguments.forget:
-        print("Forgotten." if marks.forget() else "There was nothing to forget.")
+        print("Forgotten." if notes.forget() else "There was nothing to forget.")
         return 0
     if not arguments.what:
         if argv:
@@ -137,14 +142,6 @@ def _all(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
 def _figures(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
     _nothing_more("figures", rest)
     return _run(list(course.lessons.values()), arguments, figures=True)
-
-
-def _quiz(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
-    from scratch_embed.lesson.walk.quizzes import listing
-
-    wanted = [course.find(word) for word in rest] or list(course.lessons.values())
-    print(listing(wanted))
-    return 0
 
 
 def _lab(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
@@ -185,7 +182,7 @@ def _glossary(course: Course, rest: list[str], arguments: argparse.Namespace) ->
     return 0
 
 
-COMMANDS = {"all": _all, "figures": _figures, "quiz": _quiz, "lab": _lab, "claims": _claims,
+COMMANDS = {"all": _all, "figures": _figures, "lab": _lab, "claims": _claims,
             "errata": _errata, "glossary": _glossary}  # fmt: skip
 
 

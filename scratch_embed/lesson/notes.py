@@ -1,0 +1,48 @@
+"""What a person did, in small files of their own: one JSON object each, in the state folder.
+
+None of them is ever needed. A file that is missing or damaged counts as empty, and one that cannot
+be written is left alone: a note is a comfort, and no lesson fails for it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from scratch_embed.files import read_bytes, replacing, state_dir
+
+NAMES = ("finished", "quiz")  # lessons that were finished; how questions were answered
+
+
+def read(name: str) -> dict:
+    """The note of that name, such as "finished"; {} when there is none to be read."""
+    try:
+        noted = json.loads(read_bytes(_path(name)).decode("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def write(name: str, noted: dict) -> None:
+    """Put this in place of the note of that name."""
+    try:
+        with replacing(_path(name)) as temporary:
+            text = json.dumps(noted, indent=1, ensure_ascii=False) + "\n"
+            temporary.write_text(text, encoding="utf-8")
+    except OSError:
+        pass
+
+
+def forget() -> bool:
+    """Remove every note. Returns whether there was one."""
+    found = [_path(name) for name in NAMES if _path(name).is_file()]
+    try:
+        for path in found:
+            path.unlink()
+    except OSError:
+        return False
+    return bool(found)
+
+
+def _path(name: str) -> Path:
+    return state_dir() / f"{name}.json"

@@ -1,0 +1,76 @@
+"""The questions of a lesson, with the answers that a quick and silent run of it computes.
+
+A question is written once, in its lesson. What it speaks of (a table, the numbers just printed) is
+on the screen there, so a run also notes what stood above each question.
+"""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from scratch_embed.lesson.ask import Question
+from scratch_embed.lesson.record import Options
+from scratch_embed.lesson.walk import cells, runner
+from scratch_embed.look.render import markdown
+
+MOST_ABOVE = 16  # lines
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, the lesson it comes from, and what the lesson shows before it."""
+
+    question: Question
+    lesson: cells.Lesson
+    above: str  # the last lines before it, of its own section
+    more: str  # its section and the one before
+
+    @property
+    def key(self) -> str:
+        """What it is remembered under: its lesson and its words."""
+        return f"{self.lesson.name}: {self.question.text}"
+
+
+def questions(path: Path) -> list[Asked]:
+    """Run the lesson and return its questions in order, answered.
+
+    Raises SyntaxError for a file that does not parse, RuntimeError when a cell of it fails.
+    """
+    lesson = cells.load(path)
+    record = runner.new_record(lesson, Options(quick=True))
+    page, sections, shown = io.StringIO(), [0], []
+
+    def note(prompt: str) -> str:
+        """Instead of a person: what is on the page but for the question itself, which comes off."""
+        end = page.getvalue().rindex("  ? ")
+        page.truncate(end)
+        page.seek(end)
+        shown.append((_end_of(page.getvalue()[sections[-1] :]), page.getvalue()[sections[-2] :]))
+        return ""
+
+    record.ask = note
+    with runner.stage(lesson, record) as module, redirect_stdout(page):
+        for position, cell in enumerate(lesson.cells):
+            if cell.kind == "markdown":
+                if cell.text.lstrip().startswith("#"):
+                    sections.append(page.tell())
+                print(f"\n{markdown(cell.text)}\n")
+                continue
+            for code in runner.shown_code(cell):
+                print(f"{code}\n")
+            if failure := runner.run_cell(position, lesson, module, record):
+                raise RuntimeError(f"lesson {lesson.number} fails: {failure.text.splitlines()[-1]}")
+    return [Asked(question, lesson, *text) for question, text in zip(record.questions, shown)]
+
+
+def _end_of(section: str) -> str:
+    """The last lines of a section, from the beginning of a paragraph."""
+    lines = section.strip("\n").splitlines()
+    cut = len(lines) - MOST_ABOVE
+    if cut > 0:
+        cut = next((n + 1 for n in range(cut, len(lines)) if not lines[n].strip()), cut)
+        lines = lines[cut:]
+    return "\n".join(lines).rstrip()

@@ -1,0 +1,131 @@
+"""`python -m lessons quiz`: asks, judges, scores, remembers."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from scratch_embed.lesson.quiz import memory
+from scratch_embed.lesson.quiz.asked import questions
+from scratch_embed.lesson.walk import marks
+from scratch_embed.lesson.walk.cli import main
+from tests.lesson.lesson_demo import write
+
+MORE = """
+q = guess("Which?", ["rows", "columns"])
+q.answer("rows" if h[0] > 0 else "columns", slips={"columns": "Columns are features."})
+guess(f"One more than {len(h)}?").answer(len(h) + 1)
+"""
+
+
+@pytest.fixture
+def quiz(tmp_path, monkeypatch, capsys):
+    """Type lines at `quiz ...`; answers exit code and output."""
+    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path / "state"))
+    folder = tmp_path / "lessons"
+    write(folder, 0, extra=MORE)
+    write(folder, 1)
+
+    def run(*arguments: str, typed: str = "") -> tuple[int, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        code = main(folder, ["quiz", *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+def test_the_questions_of_a_lesson_come_with_answers_and_what_stands_above(tmp_path, capsys):
+    first, second, third = questions(write(tmp_path, extra=MORE))
+    assert capsys.readouterr().out == ""  # the run is silent
+    assert (first.question.value, second.question.value, third.question.value) == (18, "rows", 4)
+    assert third.question.text == "One more than 3?" and second.question.typed == ""
+    assert "A question" in first.above and "h . cat" not in first.above and "h . cat" in first.more
+    assert "6 by 3?" not in first.above + second.above  # no question is above itself
+    assert "18: 6 times 3" in second.above and "rows" not in second.above
+
+
+def test_it_asks_judges_scores_and_remembers(quiz):
+    code, out = quiz("0", typed="18\nx\nB\n\n")
+    assert code == 0 and "You said 18. Right." in out and "a letter from A to B, please" in out
+    assert "You said B. No. Columns are features." in out and "= A) rows." in out
+    assert "1 of 2 right, 1 only looked at." in out and "Read again: 0. A demo lesson" in out
+    assert [*memory.answered().values()] == [True, False]
+
+    code, out = quiz("--missed", typed="a\n")
+    assert code == 0 and "1 of 1 right." in out and "6 by 3?" not in out
+    assert "Nothing is missed" in quiz("--missed")[1]
+
+
+def test_without_a_lesson_it_asks_of_what_is_finished_the_unanswered_first(quiz):
+    assert "No lesson is finished yet" in quiz()[1]
+    marks.finish("ch01_demo")
+    assert "1. A demo lesson" in quiz(typed="18\n")[1]
+    marks.finish("ch00_demo")
+    out = quiz(typed="18\na\n4\n17\n")[1]
+    assert out.index("0. A demo lesson") < out.index("1. A demo lesson") and "3 of 4 right" in out
+
+
+def test_a_question_mark_shows_more_of_the_lesson(quiz):
+    out = quiz("1", typed="?\n18\n")[1]
+    assert "h . cat" in out and "1 of 1 right" in out
+
+
+@pytest.mark.parametrize("typed", ["", "q\n", "18\nq\n", "18\nx"])
+def test_ctrl_d_a_pipe_that_ends_and_q_end_it_with_the_score(quiz, typed):
+    code, out = quiz("0", typed=typed)
+    assert code == 0 and ("1 of 1 right." if "18" in typed else "Nothing was answered.") in out
+
+
+def test_ctrl_c_ends_it_with_the_score_and_keeps_what_was_answered(quiz, monkeypatch):
+    lines = iter(["18"])
+
+    def typed(prompt):
+        try:
+            return next(lines)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    code, out = quiz("0")
+    assert code == 130 and "1 of 1 right." in out and "Stopped." in out
+    assert [*memory.answered().values()] == [True]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [(["9"], "there is no lesson 9"), (["--mised"], "unrecognized arguments: --mised")],
+)
+def test_wrong_usage_is_one_sentence(quiz, arguments, words):
+    code, out = quiz(*arguments)
+    assert code == 2 and words in out and out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "extra, words", [("x = = 1", "does not parse"), ("1 / 0", "lesson 2 fail")]
+)
+def test_a_lesson_that_cannot_be_asked_is_told(quiz, tmp_path, extra, words):
+    write(tmp_path / "lessons", 2, extra=extra)
+    code, out = quiz("2")
+    assert code == 2 and words in out
+
+
+@pytest.mark.parametrize("note", ["", "[1]", '{"ch00_demo: ?": "yes"}'])
+def test_a_spoilt_memory_is_as_none(quiz, tmp_path, note):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "quiz.json").write_text(note, encoding="utf-8")
+    assert memory.answered() == {}
+    assert "1 of 1 right" in quiz("1", typed="18\n")[1]
+    assert memory.answered()
+
+
+def test_a_memory_that_cannot_be_written_does_not_end_the_quiz(quiz, tmp_path):
+    (tmp_path / "state").write_text("a file where the folder should be", encoding="utf-8")
+    assert "1 of 1 right" in quiz("1", typed="18\n")[1]
+
+
+def test_forget_forgets_the_answers(quiz, tmp_path):
+    quiz("1", typed="17\n")
+    assert main(tmp_path / "lessons", ["--forget"]) == 0 and memory.answered() == {}
