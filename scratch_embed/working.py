@@ -30,13 +30,20 @@ class Line:
     why: str = ""  # what the line is for: "collect both uses"
     parts: tuple[Line, ...] = ()  # what it opens into
     opened: bool = False  # whether a plain run shows the parts too
+    adds: tuple = ()  # numbers or vectors like the value, where it is their sum
 
-    def text(self, indent: int = 2) -> list[str]:
-        """The line as it stands in a terminal, without its parts."""
-        lead = " " * indent
+    def text(
+        self, indent: int = 2, columns: int | None = None, stages: int | None = None
+    ) -> list[str]:
+        """The line as it stands in a terminal of so many columns, without its parts.
+
+        stages: how many of them are shown, with a question mark for the others; None: all.
+        """
+        lead, columns = " " * indent, width() if columns is None else columns
         if not self.name:
-            return wrap(self.stages[0], width(), lead, lead + "    ")
-        return _chain(self.name, self.stages, lead)
+            return wrap(self.stages[0], columns, lead, lead + "    ")
+        shown = self.stages if stages is None else (*self.stages[:stages], "?")
+        return _chain(self.name, shown, lead, columns)
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Working:
     title: str
     lines: tuple[Line, ...]
     value: object = None
+    kind: str = ""  # what it is an example of, as "dot"
 
     def text(self, everything: bool = False) -> str:
         """All lines, each below what it is for; parts where a line is opened (or `everything`)."""
@@ -63,15 +71,17 @@ def _laid(lines: Iterable[Line], indent: int, everything: bool) -> list[str]:
     return laid
 
 
-def _chain(name: str, stages: tuple[str, ...], lead: str) -> list[str]:
+def _chain(name: str, stages: tuple[str, ...], lead: str, columns: int) -> list[str]:
     """name = stage = stage ..., on one line if it fits, else a line a stage."""
     single = f"{lead}{name} = " + " = ".join(stages)
-    if visible(single) <= min(width(), ROOM):
+    if visible(single) <= min(columns, ROOM):
         return [single.replace("\u00a0", " ")]
-    beside = visible(name) < width() // 3  # else the name gets a line of its own
-    laid = [] if beside else wrap(name, width(), lead)
+    longest = max(visible(word) for stage in stages for word in stage.split(" "))
+    room = columns - len(lead) - len(" = ") - longest
+    beside = visible(name) < min(room, columns // 3)  # else the name gets a line of its own
+    laid = [] if beside else wrap(name, columns, lead)
     indent = lead + " " * (visible(name) if beside else 2)
     for position, stage in enumerate(stages):
         first = f"{lead}{name} = " if position == 0 and beside else f"{indent} = "
-        laid += wrap(stage, width(), first)
+        laid += wrap(stage, columns, first)
     return laid

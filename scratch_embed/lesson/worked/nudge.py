@@ -45,4 +45,4 @@ def nudge(
         Line("difference", (number(above - below),), above - below),
         Line("slope", (f"{number(above - below)} / {2 * step:g}", number(slope)), slope),
     )
-    return present(f"nudge {name}", lines, slope)
+    return present("nudge", f"nudge {name}", lines, slope)

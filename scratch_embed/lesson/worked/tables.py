@@ -43,7 +43,7 @@ def lookup(label: str, table, ids) -> np.ndarray:
     lines = [
         Line(f"{label}[{n}]", (f"row {id}", vector(out[n])), out[n]) for n, id in enumerate(ids)
     ]
-    return present(label, few(lines), out)
+    return present("lookup", label, few(lines), out)
 
 
 def scatter_add(label: str, ids, values, num_rows: int, of: str = "values") -> np.ndarray:
@@ -61,20 +61,29 @@ def scatter_add(label: str, ids, values, num_rows: int, of: str = "values") -> n
     lines = []
     for n, (id, value) in enumerate(zip(ids.tolist(), values)):
         before, out[id] = out[id].copy(), out[id] + value
-        text = f"{label}[{id}] += {of}[{n}] = {vector(value)}"
-        again = f", now {vector(out[id])}" if id in seen else ""
-        places = zip(before, value, out[id])
-        parts = tuple(
-            Line(f"[{d}]", (f"{factor(a)} + {factor(b)}", number(c)), c)
-            for d, (a, b, c) in enumerate(places)
-        )
-        lines.append(Line("", (text + again,), out[id].copy(), parts=parts if again else ()))
+        if id in seen:
+            why = f"row {id} again, so {of}[{n}] is added"
+            lines.append(_collected(f"{label}[{id}]", before, value, why))
+        else:
+            text = f"{label}[{id}] += {of}[{n}] = {vector(value)}"
+            lines.append(Line("", (text,), out[id].copy()))
         seen.add(id)
     lines = few(lines)
     untouched = [str(row) for row in range(num_rows) if row not in seen]
     if untouched:
         lines.append(Line("", (f"rows never named stay zero: {', '.join(elide(untouched))}",)))
-    return present(label, lines, out)
+    return present("scatter_add", label, lines, out)
+
+
+def _collected(name: str, before: np.ndarray, value: np.ndarray, why: str) -> Line:
+    """What a row holds once a second gradient has come; it opens into a sum a place."""
+    total = before + value
+    parts = tuple(
+        Line(f"[{d}]", (f"{factor(a)} + {factor(b)}", number(c)), c)
+        for d, (a, b, c) in enumerate(zip(before, value, total))
+    )
+    stages = f"{vector(before)} + {vector(value)}", vector(total)
+    return Line(name, stages, total, why, parts, adds=(before, value))
 
 
 def unfold(label: str, image, patch_size: int) -> np.ndarray:
@@ -94,7 +103,7 @@ def unfold(label: str, image, patch_size: int) -> np.ndarray:
             text = f"{label}[{len(patches)}] at row {top}, column {left}: {rows}"
             lines.append(Line("", (text,), square.ravel()))
             patches.append(square.ravel())
-    return present(label, few(lines), np.array(patches))
+    return present("unfold", label, few(lines), np.array(patches))
 
 
 def onehot_product(label: str, id: int, table) -> np.ndarray:
@@ -106,7 +115,7 @@ def onehot_product(label: str, id: int, table) -> np.ndarray:
     out = onehot @ table
     terms = [f"{number(code)}*{vector(row)}" for code, row in zip(onehot, table)]
     stages = f"{vector(onehot)} @ table", " + ".join(elide(terms)), vector(out)
-    return present(label, Line(label, stages, out), out)
+    return present("onehot_product", label, Line(label, stages, out), out)
 
 
 def matmul(label: str, a, b, why: str = "") -> np.ndarray:
@@ -122,7 +131,7 @@ def matmul(label: str, a, b, why: str = "") -> np.ndarray:
         lines.append(Line(f"{label}[{i}]", (vector(out[i]),), out[i], "", entries, opened))
     if why:
         lines = [Line("", (why + ":",)), *lines]
-    return present(label, few(lines), out)
+    return present("matmul", label, few(lines), out)
 
 
 def outer(label: str, a, b, why: str = "") -> np.ndarray:
@@ -137,7 +146,7 @@ def outer(label: str, a, b, why: str = "") -> np.ndarray:
     ]
     if why:
         lines = [Line("", (why + ":",)), *lines]
-    return present(label, few(lines), out)
+    return present("outer", label, few(lines), out)
 
 
 def softmax(label: str, logits, why: str = "") -> np.ndarray:
@@ -161,7 +170,7 @@ def softmax(label: str, logits, why: str = "") -> np.ndarray:
         Line("sum", (plus(exps), number(exps.sum())), exps.sum()),
         Line(f"softmax({label})", together, shares, "", parts),
     )
-    return present(label, lines, shares)
+    return present("softmax", label, lines, shares)
 
 
 def cross_entropy(label: str, logits, target: int, why: str = "") -> float:
@@ -172,4 +181,4 @@ def cross_entropy(label: str, logits, target: int, why: str = "") -> float:
     total = float(top + np.log(np.exp(logits - top).sum()))
     result = total - float(logits[target])
     stages = f"-ln(softmax[{target}])", f"-ln({number(np.exp(-result))})", number(result)
-    return present(label, Line(label, stages, result, why), result)
+    return present("cross_entropy", label, Line(label, stages, result, why), result)

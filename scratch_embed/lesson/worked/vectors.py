@@ -20,7 +20,7 @@ def line(label: str, expression: str, value, why: str = ""):
       w = 2 - 0.1 * 0.5 = 1.95
     """
     shown = number(value) if np.ndim(value) == 0 else vector(value)
-    return present(label, Line(label, (expression, shown), value, why), value)
+    return present("line", label, Line(label, (expression, shown), value, why), value)
 
 
 def product(label: str, *numbers, why: str = ""):
@@ -28,20 +28,21 @@ def product(label: str, *numbers, why: str = ""):
     whole = all(isinstance(x, (int, np.integer)) for x in numbers)
     result = math.prod(int(x) for x in numbers) if whole else float(np.prod(numbers))
     stages = " * ".join(factor(x) for x in numbers), number(result)
-    return present(label, Line(label, stages, result, why), result)
+    return present("product", label, Line(label, stages, result, why), result)
 
 
 def quotient(label: str, numerator, denominator, why: str = "") -> float:
     """1.2042 / 0.0860233 = 13.9986. Raises ZeroDivisionError for a zero denominator."""
     result = float(numerator) / float(denominator)
     stages = f"{factor(numerator)} / {factor(denominator)}", number(result)
-    return present(label, Line(label, stages, result, why), result)
+    return present("quotient", label, Line(label, stages, result, why), result)
 
 
 def root(label: str, x, why: str = "") -> float:
     """sqrt(512) = 22.6274. Raises ValueError for a negative number."""
     result = math.sqrt(x)
-    return present(label, Line(label, (f"sqrt({number(x)})", number(result)), result, why), result)
+    line = Line(label, (f"sqrt({number(x)})", number(result)), result, why)
+    return present("root", label, line, result)
 
 
 def sum(label: str, *terms, why: str = ""):
@@ -57,7 +58,8 @@ def sum(label: str, *terms, why: str = ""):
     else:
         values = np.array(terms)
         result = values.sum().item()
-    return present(label, Line(label, (plus(values), number(result)), result, why), result)
+    line = Line(label, (plus(values), number(result)), result, why, adds=tuple(values))
+    return present("sum", label, line, result)
 
 
 def _sum_vectors(label: str, terms, why: str) -> np.ndarray:
@@ -69,7 +71,8 @@ def _sum_vectors(label: str, terms, why: str) -> np.ndarray:
         if place < MOST
     )
     stages = " + ".join(vector(array) for array in arrays), vector(result)
-    return present(label, Line(label, stages, result, why, parts, opened=True), result)
+    line = Line(label, stages, result, why, parts, opened=True, adds=tuple(arrays))
+    return present("sum of vectors", label, line, result)
 
 
 def mean(label: str, values, why: str = "") -> float:
@@ -81,7 +84,7 @@ def mean(label: str, values, why: str = "") -> float:
         f"{number(values.sum())} / {values.size}",
         number(result),
     )
-    return present(label, Line(label, stages, result, why), result)
+    return present("mean", label, Line(label, stages, result, why), result)
 
 
 def difference(label: str, a, b, why: str = "") -> np.ndarray:
@@ -89,7 +92,7 @@ def difference(label: str, a, b, why: str = "") -> np.ndarray:
     a, b = vectors(("a", a), ("b", b))
     parts = _places(a, b, "-", a - b)
     stages = f"{vector(a)} - {vector(b)}", vector(a - b)
-    return present(label, Line(label, stages, a - b, why, parts), a - b)
+    return present("difference", label, Line(label, stages, a - b, why, parts), a - b)
 
 
 def scale(label: str, by: float, values, why: str = "") -> np.ndarray:
@@ -98,14 +101,15 @@ def scale(label: str, by: float, values, why: str = "") -> np.ndarray:
     out = by * values
     parts = _places(np.full_like(values, by), values, "*", out)
     stages = f"{factor(by)} * {vector(values)}", vector(out)
-    return present(label, Line(label, stages, out, why, parts), out)
+    return present("scale", label, Line(label, stages, out, why, parts), out)
 
 
 def times(label: str, a, b, why: str = "") -> np.ndarray:
     """Place by place: [2, 3] * [0.5, -1] = [1, -3]. Returns a * b, shape (D,)."""
     a, b = vectors(("a", a), ("b", b))
     stages = f"{vector(a)} * {vector(b)}", vector(a * b)
-    return present(label, Line(label, stages, a * b, why, _places(a, b, "*", a * b)), a * b)
+    line = Line(label, stages, a * b, why, _places(a, b, "*", a * b))
+    return present("times", label, line, a * b)
 
 
 def _places(a: np.ndarray, b: np.ndarray, sign: str, out: np.ndarray) -> tuple[Line, ...]:
@@ -121,26 +125,28 @@ def dot_line(label: str, a: np.ndarray, b: np.ndarray, why: str = "") -> Line:
     result = float(a @ b)
     terms = [f"{factor(x)}*{factor(y)}" for x, y in zip(a, b)]
     parts = tuple(Line(term, (number(x * y),), x * y) for term, x, y in zip(terms, a, b))
-    return Line(label, (" + ".join(elide(terms)), plus(a * b), number(result)), result, why, parts)
+    stages = " + ".join(elide(terms)), plus(a * b), number(result)
+    return Line(label, stages, result, why, parts, adds=tuple(a * b))
 
 
 def dot(label: str, a, b, why: str = "") -> float:
     """a . b = sum of a[j] * b[j], every product shown. Returns the number."""
     a, b = vectors(("a", a), ("b", b))
-    return present(label, dot_line(label, a, b, why), float(a @ b))
+    return present("dot", label, dot_line(label, a, b, why), float(a @ b))
 
 
 def sigmoid(label: str, x: float, why: str = "") -> float:
     """σ(x) = 1 / (1 + exp(-x)), a score made into a probability. Returns the number."""
     result = float(1 / (1 + np.exp(-x))) if x >= 0 else float(np.exp(x) / (1 + np.exp(x)))
     stages = f"1 / (1 + exp({number(-x)}))", number(result)
-    return present(label, Line(f"σ({label})", stages, result, why), result)
+    return present("sigmoid", label, Line(f"σ({label})", stages, result, why), result)
 
 
 def norm(label: str, values, why: str = "") -> float:
     """|a| = sqrt(sum of a[j]**2)"""
     (values,) = vectors((label, values))
-    return present(label, _root_of_squares(label, values, why), float(np.sqrt(np.sum(values**2))))
+    line = _root_of_squares(label, values, why)
+    return present("norm", label, line, line.value)
 
 
 def distance(label: str, a, b, why: str = "") -> float:
@@ -148,7 +154,7 @@ def distance(label: str, a, b, why: str = "") -> float:
     a, b = vectors(("a", a), ("b", b))
     gap = Line("", (f"{vector(a)} - {vector(b)} = {vector(a - b)}",), a - b, why)
     root = _root_of_squares(label, a - b)
-    return present(label, (gap, root), root.value)
+    return present("distance", label, (gap, root), root.value)
 
 
 def _root_of_squares(label: str, values: np.ndarray, why: str = "") -> Line:
@@ -177,4 +183,4 @@ def cosine(label: str, a, b, why: str = "") -> float:
         _root_of_squares("|b|", b),
     )
     stages = "a . b / (|a| |b|)", f"{number(a @ b)} / {lengths_shown}", number(result)
-    return present(label, Line(label, stages, result, why, parts), result)
+    return present("cosine", label, Line(label, stages, result, why, parts), result)

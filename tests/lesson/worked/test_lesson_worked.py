@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from scratch_embed.lesson import worked
+from scratch_embed.lesson.record import Record, recording
 
 H, CAT = [0.6, 0.1, 0.3], [0.8, -0.2, 0.4]
 E = np.array([[-0.12, 0.05, 0.88], [0.72, -0.41, 0.15], [0.68, -0.38, 0.22]])
+
+
+@pytest.fixture
+def record():
+    with recording(Record("test")) as made:
+        yield made
 
 
 def lines(capsys):
@@ -30,15 +37,17 @@ def test_distance_shows_difference_squares_and_root(capsys):
     assert "0.0860233" in out
 
 
-def test_scatter_add_shows_the_running_sum_of_a_repeated_row(capsys):
+def test_scatter_add_shows_the_running_sum_of_a_repeated_row(capsys, record):
     values = np.random.default_rng(0).normal(size=(3, 2))
     out = worked.scatter_add("dE", [1, 3, 1], values, 4)
     expected = np.zeros((4, 2))
     np.add.at(expected, [1, 3, 1], values)
     np.testing.assert_array_equal(out, expected)
     text = lines(capsys)
-    assert len(text) == 4 and text[3].endswith("stay zero: 0, 2")
-    assert "now" in text[2] and "now" not in text[0] + text[1]
+    assert text[0].startswith("  dE[1] += values[0]") and text[-1].endswith("stay zero: 0, 2")
+    assert text[2] == "  row 1 again, so values[2] is added:"
+    ((working, _),) = record.workings
+    assert np.array_equal(np.sum(working.lines[2].adds, axis=0), out[1])
 
 
 def test_sigmoid_is_shown_and_does_not_overflow(capsys):
