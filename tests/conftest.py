@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
+
+# A process of tests on every core: a second thread of its matrix products would only wait.
+# Here, before the first import of numpy; the processes that pytest-xdist begins inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture

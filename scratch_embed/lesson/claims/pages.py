@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scratch_embed.lesson.claims.calls import Call
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
@@ -37,20 +37,34 @@ def values_of(name: str) -> SimpleNamespace:
     name: "ch00_lookup", or "labs/tied_or_untied" (in its quick size). Raises RuntimeError when the
     run did not pass.
     """
-    record = run_quietly(folder() / f"{name}.py")
+    record = run_quietly(folder() / f"{name}.py").record
     if not record.passed:
         raise RuntimeError(f"{name} did not pass, so nothing can be judged by its values")
     return SimpleNamespace(**record.names)
 
 
+class Quiet(NamedTuple):
+    """A run without output: its record, and what it would have printed, cell by cell."""
+
+    record: Record
+    printed: list[tuple[str, str]]  # ("markdown" or "code", text); at the end ("summary", text)
+
+
 @cache
-def run_quietly(path: Path) -> Record:
-    """The record of a run without output, made once a process. A lab takes its quick size."""
+def run_quietly(path: Path) -> Quiet:
+    """Run a lesson or lab without output, once a process. A lab takes its quick size."""
     from scratch_embed.lesson.record import Options
     from scratch_embed.lesson.walk import cells, runner
 
-    with redirect_stdout(io.StringIO()):
-        return runner.run(cells.load(path), Options(quick=path.parent.name == "labs"))
+    lesson = cells.load(path)
+    record = runner.new_record(lesson, Options(quick=path.parent.name == "labs"))
+    printed, out = [], io.StringIO()
+    with redirect_stdout(out):
+        for cell in runner.play(lesson, record):
+            printed.append((cell.kind, out.getvalue()))
+            out.seek(0)
+            out.truncate()
+    return Quiet(record, [*printed, ("summary", out.getvalue())])
 
 
 _folder: list[Path] = []

@@ -1,7 +1,8 @@
 """`python -m lessons all`: every lesson, lab and page of claims, quietly, a line each.
 
 They are shared out to as many processes as there are cores. What belongs together runs in one
-process, so that a page of claims finds the values of its lesson without running it again.
+process, so that a page of claims finds the values of its lesson without running it again; its
+verdict stands in the line of that lesson.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,6 +24,10 @@ from scratch_embed.lesson.walk.course import Course
 from scratch_embed.look.terminal import paint
 
 KINDS = {"labs": "lab", "claims": "claims"}  # by folder; whatever else is a lesson
+# Every core has a process of its own, in which a second thread would only wait for the others.
+BLAS_THREADS = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
 USES = re.compile(r'values_of\(\s*"([\w/]+)"')
 
 
@@ -32,18 +38,23 @@ class Outcome:
     path: Path
     good: bool
     told: str  # a few words
-    seconds: float
+    seconds: float = 0.0
     trouble: str = ""  # what is wrong, in full
     verdicts: list[Verdict] = field(default_factory=list)
+    printed: list[tuple[str, str]] = field(default_factory=list)  # (kind, text) of each cell
+    questions: list = field(default_factory=list)  # a `Question` each
 
     @property
     def kind(self) -> str:
         return KINDS.get(self.path.parent.name, "lesson")
 
-    def line(self) -> str:
-        """kind  name  seconds  a few words"""
-        words = self.told if self.good else paint(self.told, "red")
-        return f"  {self.kind:<7} {self.path.stem:<28} {self.seconds:5.1f} s  {words}"
+    def line(self, page: Outcome | None = None) -> str:
+        """kind  name  seconds  a few words; behind a lesson, those of its page of claims."""
+        told = self.words() + (f"; {page.words()}, {page.seconds:.1f} s" if page else "")
+        return f"  {self.kind:<6}  {self.path.stem:<26} {self.seconds:5.1f} s  {told}"
+
+    def words(self) -> str:
+        return self.told if self.good else paint(self.told, "red")
 
 
 def run_everything(course: Course) -> list[Outcome]:
@@ -51,20 +62,47 @@ def run_everything(course: Course) -> list[Outcome]:
     groups = together(course)
     outcomes = []
     workers = min(os.cpu_count() or 1, len(groups)) or 1
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with (
+        _environment(BLAS_THREADS),
+        ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
+    ):
         try:
             for ended in as_completed([pool.submit(run_group, group) for group in groups]):
-                for outcome in ended.result():
-                    outcomes.append(outcome)
-                    print(outcome.line(), flush=True)
+                outcomes += ended.result()
+                print("\n".join(lines(ended.result())), flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return outcomes
 
 
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Processes begun in the block find these variables, where the user has not set them."""
+    added = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def lines(outcomes: list[Outcome]) -> list[str]:
+    """A line for each; a page of claims stands in that of the first lesson that it uses."""
+    lessons = {outcome.path.stem for outcome in outcomes if outcome.kind == "lesson"}
+    page_of, alone = {}, []
+    for page in outcomes:
+        if page.kind == "claims":
+            free = [n for n in USES.findall(_text(page.path)) if n in lessons and n not in page_of]
+            page_of.update({free[0]: page} if free else {})
+            alone += [] if free else [page.line()]
+    others = (outcome for outcome in outcomes if outcome.kind != "claims")
+    return [outcome.line(page_of.get(outcome.path.stem)) for outcome in others] + alone
+
+
 def together(course: Course) -> list[list[Path]]:
-    """The files of the course in groups, the largest first; a page stands behind what it uses."""
+    """The files of the course in groups, the longest first; a page stands behind what it uses."""
     pages = list(course.pages.values())
     group_of = {path: [path] for path in [*course.lessons.values(), *course.labs.values()]}
     for page in pages:
@@ -76,7 +114,12 @@ def together(course: Course) -> list[list[Path]]:
         for path in joined:
             group_of[path] = joined
     groups = {id(group): group for group in group_of.values()}.values()
-    return sorted(groups, key=len, reverse=True)
+    return sorted(groups, key=_effort, reverse=True)
+
+
+def _effort(paths: list[Path]) -> int:
+    """How long these files may take, roughly: a lab trains models many times over."""
+    return sum(3 if path.parent.name == "labs" else 1 for path in paths)
 
 
 def _text(path: Path) -> str:
@@ -95,30 +138,32 @@ def _outcomes(paths: list[Path]) -> Iterator[Outcome]:
             outcome = _judged(path) if path.parent.name == "claims" else _ran(path)
         except Exception:  # noqa: BLE001 - whatever goes wrong is reported, and the others go on
             trouble = traceback.format_exc(limit=-3)
-            outcome = Outcome(path, False, "CRASHED", 0.0, trouble)
+            outcome = Outcome(path, False, "CRASHED", trouble=trouble)
         outcome.seconds = time.perf_counter() - start
         yield outcome
 
 
 def _ran(path: Path) -> Outcome:
-    record = run_quietly(path)
+    record, printed = run_quietly(path)
     wrong = [row.name for row in record.rows if not row.holds]
     trouble = "\n".join([failure.text for failure in record.failures] + wrong)
     if record.results:  # a lab
         claims = [claim for result in record.results for claim in result.claims]
-        told = f"{sum(c['holds'] for c in claims)} of {len(claims)} statements may be claimed"
+        told = f"{sum(c['holds'] for c in claims)} of {len(claims)} may be claimed"
     else:
-        told = f"{len(record.rows) - len(wrong)} of {len(record.rows)} comparisons hold"
+        told = f"{len(record.rows) - len(wrong)} of {len(record.rows)} hold"
     told = "CRASHED" if record.failures else told
-    return Outcome(path, record.passed, told, 0.0, trouble)
+    return Outcome(
+        path, record.passed, told, trouble=trouble, printed=printed, questions=record.questions
+    )
 
 
 def _judged(path: Path) -> Outcome:
     page = judge_page(path)
-    told = f"{len(page.verdicts)} claims judged"
+    told = f"{len(page.verdicts)} claims"
     if page.calls:
         told = f"{sum(not call.why for call in page.calls)} of {len(page.calls)} printed calls run"
-    return Outcome(path, True, told, 0.0, verdicts=page.verdicts)
+    return Outcome(path, True, told, verdicts=page.verdicts)
 
 
 def closing(outcomes: list[Outcome]) -> str:

@@ -46,15 +46,25 @@ def run(lesson: Lesson, options: Options | None = None) -> Record:
     KeyboardInterrupt passes through.
     """
     record = new_record(lesson, options)
+    for _ in play(lesson, record):
+        pass
+    return record
+
+
+def play(lesson: Lesson, record: Record) -> Iterator[Cell]:
+    """Run the lesson into the record, pausing behind each cell, when that has printed its part."""
     start = time.perf_counter()
     with stage(lesson, record) as module:
         for position, cell in enumerate(lesson.cells):
             if cell.kind == "markdown":
                 print(f"\n{markdown(cell.text)}\n")
+                yield cell
                 continue
             for code in shown_code(cell):
                 print(paint(code, "cyan") + "\n")
-            if (failure := run_cell(position, lesson, module, record)) is not None:
+            failure = run_cell(position, lesson, module, record)
+            yield cell
+            if failure is not None:
                 sys.stdout.flush()
                 print(paint(failure.text, "red", on=coloured(sys.stderr)), file=sys.stderr)
                 break
@@ -62,7 +72,6 @@ def run(lesson: Lesson, options: Options | None = None) -> Record:
         print("\n" + summary(record))
     record.names = dict(module.__dict__)
     record.seconds = time.perf_counter() - start
-    return record
 
 
 @contextmanager
