@@ -59,7 +59,8 @@ MODELS = {
         "Devlin et al. 2019; bert_config.json and run_pretraining.py of google-research/bert"),
     "T5-base": Model(
         32_128, 768, 512, 12, True, "relative bias",
-        "Raffel et al. 2020; config.json of google-t5/t5-base. 12 layers in each half"),
+        "Raffel et al. 2020; config.json of google-t5/t5-base. 12 layers in each half; 512 is the "
+        "length it was trained at, and relative positions set no limit"),
     "T5 v1.1 base": Model(
         32_128, 768, 512, 12, False, "relative bias",
         "model card of google/t5-v1_1-base: no sharing between embedding and classifier"),

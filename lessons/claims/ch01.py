@@ -4,104 +4,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from scratch_embed import SGD, Adam, Embedding, Tensor, geometry, sizes
+from scratch_embed import SGD, Adam, Embedding, Tensor, geometry
 from scratch_embed.functional import lookup
-from scratch_embed.lesson.claims import (
-    corrected,
-    given,
-    measured,
-    reproduced,
-    undecided,
-    values_of,
-)
+from scratch_embed.lesson.claims import corrected, given, measured, reproduced, undecided, values_of
 from scratch_embed.models import NextToken
 from scratch_embed.ops.onehot import one_hot
-from scratch_embed.sizes import MODELS, gpt2_params, mib, table_bytes, table_params
 from scratch_embed.text import bpe, corpus
 from scratch_embed.text.published import PIECES
 
 lesson = values_of("ch01_token_table")
-gpt2, bert = MODELS["GPT-2 small"], MODELS["BERT-base"]
-llama2, llama3 = MODELS["Llama 2 7B"], MODELS["Llama 3 8B"]
 
-# ---- sizes: the page's MB are units of 2^20 bytes ------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
-given("000-ch1-formula-params", "a definition: V rows of D numbers, each of so many bytes")
-reproduced(
-    "000-ch1-bytes-per-vector",
-    lambda dtype: np.zeros((1, 768), dtype).nbytes == 2 * 768,
-    np.float16,
-    counter=np.float32,
-)
-reproduced("000-ch1-llama2-131m", table_params, 32_000, 4096, counter=(32_000, 5120))
-reproduced("000-ch1-gpt2-124m", gpt2_params, 50_257, counter=32_000)
-reproduced(
-    "000-ch1-table-bigger-than-gpt2",
-    lambda model: model.params > gpt2_params(),
-    llama2,
-    counter=bert,
-)
-for name, V, D in (
-    ("gpt2", 50_257, 768),
-    ("bert", 30_522, 768),
-    ("llama2", 32_000, 4096),
-    ("gpt4", 100_000, 8192),
-):
-    reproduced(f"000-ch1-table-{name}-params", table_params, V, D, counter=(V, D // 2))
-    if name != "gpt2":
-        reproduced(f"000-ch1-table-{name}-fp16", table_bytes, V, D, counter=(V, D, "float32"))
-corrected(
-    "000-ch1-table-gpt2-fp16",
-    table_bytes,
-    50_257,
-    768,
-    counter=(50_000, 768),
-    because="73.6 rounds to 74; the page rounds BERT's 44.7 up and cuts this one off",
-)
-corrected(
-    "000-ch1-table-llama3-params",
-    table_params,
-    128_256,
-    4096,
-    counter=(128_270, 4096),
-    because="128,256 * 4,096 = 525,336,576",
-)
-corrected(
-    "000-ch1-table-llama3-fp16",
-    table_bytes,
-    128_256,
-    4096,
-    counter=(128_128, 4096),
-    because="128,256 * 4,096 * 2 bytes are exactly 1,002 * 2^20",
-)
-reproduced(
-    "000-ch1-llama3-quadruple-vocab",
-    lambda old, new: new / old,
-    32_000,
-    128_256,
-    counter=(32_000, 50_257),
-)
-reproduced(  # in the page's unit; in millions of bytes it is 262 to 1,051
-    "000-ch1-llama3-250mb-to-1gb",
-    lambda *rows: [mib(table_bytes(V, 4096)) * 1e6 for V in rows],
-    32_000,
-    128_256,
-    counter=(50_257, 128_256),
-)
-corrected(
-    "000-ch1-vocab-dominant-driver",
-    lambda more_V, more_D: (
-        table_params(32_000 * more_V, 4096) > table_params(32_000, 4096 * more_D)
-    ),
-    2,
-    2,
-    counter=(4, 1),  # what changed from Llama 2 to Llama 3
-    because="V and D weigh the same in V D; the vocabulary decides only while D stays as it is",
-)
-given(
-    "000-ch1-explorer-defaults",
-    "a setting of the page's explorer, the table of Llama 2 7B; ours opens with the same",
-)
 layer, batches = Embedding(1000, 64), (1, 32, 1024)
 outputs = [layer(np.zeros((batch, 16), dtype=np.int64)) for batch in batches]
 reproduced(
@@ -109,34 +23,6 @@ reproduced(
     lambda arrays: len({array.data.nbytes for array in arrays}) == 1,
     [layer.weight for _ in outputs],
     counter=outputs,
-)
-undecided(
-    "000-ch1-quiz-memory",
-    "the page's choices are lost, and it names no unit: "
-    f"{table_bytes(50_000, 2_048):,} bytes are 204.8 MB or 195.3 MiB",
-)
-
-
-def numbers(tied):
-    return sum(p.size for p in NextToken(400, 16, tied=tied).parameters())
-
-
-reproduced(
-    "000-ch1-tying-halves", lambda tied: 2 * numbers(tied) == numbers(False), True, counter=False
-)
-ONE_TABLE = {  # the numbers of each model, were it built with one table
-    "GPT-2 small": gpt2_params(),
-    "Llama 2 7B": sizes.llama_params(tied=True),
-    "Llama 3 8B": sizes.llama_params(128_256, 4096, 32, 14_336, 1024, tied=True),
-    "Llama 3.2 1B": sizes.llama_params(128_256, 2048, 16, 8192, 512, tied=True),
-}
-corrected(
-    "000-ch1-tying-llama",
-    lambda names: all(sizes.RELEASED[name] == ONE_TABLE[name] for name in names),
-    ["GPT-2 small", "Llama 2 7B", "Llama 3 8B"],
-    counter=["GPT-2 small", "Llama 3.2 1B"],
-    because="the released weights of Llama 2 7B and Llama 3 8B are larger than with one table by "
-    "exactly one table; only the small Llama 3.2 models share. T5 shares up to version 1.0",
 )
 
 # ---- the start -----------------------------------------------------------------------------------

@@ -12,14 +12,7 @@ from scratch_embed.layers import (
     ScaledEmbedding,
     SelfAttention,
 )
-from scratch_embed.lesson.claims import (
-    corrected,
-    given,
-    measured,
-    reproduced,
-    undecided,
-    values_of,
-)
+from scratch_embed.lesson.claims import corrected, given, measured, reproduced, undecided, values_of
 from scratch_embed.ops.rotary import rotary_forward
 from scratch_embed.sizes import layer_params
 
@@ -74,6 +67,10 @@ given(
     "the example's own numbering; the same text gives 'cat' the ids 3782 and 1 in other examples",
 )
 given("000-ch2-addition-widget", "how the page's widget opens; simulations/addition.py has it too")
+given(
+    "000-ch2-toggle-each",
+    "what the page's widget does; simulations/addition.py has a switch for each of the three",
+)
 
 
 def token_part_is_fixed(rows):
@@ -344,4 +341,9 @@ measured(
     "the same space turned at random. With SGD the turned run is the same run; with Adam the "
     "columns are more alike than in turned spaces",
     lab="column_roles",
+)
+undecided(
+    "002-obj-learned-or-fixed",
+    "promised among the aims, and no rule follows. Vaswani et al. 2017 (table 3, row E) tried both "
+    "and found hardly a difference; what is sure is that a table ends and a formula does not",
 )

@@ -5,21 +5,13 @@ import warnings
 
 import numpy as np
 
-from scratch_embed import Embedding, Tensor, geometry, sizes
+from scratch_embed import Embedding, Tensor, geometry
 from scratch_embed.functional import cross_entropy, lookup, project
 from scratch_embed.layers import TiedHead
-from scratch_embed.lesson.claims import (
-    corrected,
-    given,
-    measured,
-    reproduced,
-    undecided,
-    values_of,
-)
+from scratch_embed.lesson.claims import corrected, given, measured, reproduced, undecided, values_of
 from scratch_embed.models import NextToken
 from scratch_embed.ops.project import project_forward
 from scratch_embed.simulations import tied as switch
-from scratch_embed.sizes import MODELS, RELEASED
 
 lesson = values_of("ch04_tied")
 lab = values_of("labs/tied_or_untied")
@@ -168,6 +160,15 @@ undecided(
 )
 
 
+reproduced(
+    "004-tied-class-params",
+    distinct,
+    [lesson.rows, lesson.rows],
+    counter=[lesson.rows, lesson.rows[:]],  # two objects: what an untied class would hold
+)
+reproduced("000-ch4-widget", lambda tied: switch.view(tied).label, False, counter=True)
+
+
 class TiedLM:
     """As printed: the rows of the ids are fetched, and dropped."""
 
@@ -201,142 +202,6 @@ reproduced(
     lambda lm: lm(some).shape == (2, 3, 50) and lm.head is lm.embed.weight,
     lm,
     counter=NextToken(50, 8, tied=False),
-)
-
-# ---- what is saved -------------------------------------------------------------------------------
-
-gpt2, llama2, llama3 = MODELS["GPT-2 small"], MODELS["Llama 2 7B"], MODELS["Llama 3 8B"]
-LAYERS = {  # all numbers but those of the vocabulary
-    "Llama 2 7B": sizes.llama_params() - 2 * llama2.params,
-    "Llama 3 8B": sizes.llama_params(1, 4096, 32, 14_336, kv_dim=1024) - 2 * 4096,
-    "Llama 3.2 1B": sizes.llama_params(1, 2048, 16, 8192, kv_dim=512) - 2 * 2048,
-    "Mistral 7B": sizes.llama_params(1, 4096, 32, 14_336, kv_dim=1024) - 2 * 4096,
-    "GPT-2 small": sizes.gpt2_params() - gpt2.params,
-}
-
-
-def in_vocabulary(name, released):
-    return released - LAYERS[name]
-
-
-reproduced("000-ch4-savings-one", sizes.table_params, 32_000, 4096, counter=(32_000, 5120))
-reproduced(
-    "000-ch4-savings-untied-total",
-    in_vocabulary,
-    "Llama 2 7B",
-    RELEASED["Llama 2 7B"],
-    counter=("Llama 2 7B", RELEASED["Llama 2 7B"] - llama2.params),
-)
-reproduced(
-    "000-ch4-savings-131m",
-    lambda V: sizes.llama_params(V) - sizes.llama_params(V, tied=True),
-    32_000,
-    counter=64_000,
-)
-reproduced(  # its MB are 2^20 bytes
-    "000-ch4-savings-fp16",
-    lambda dtype: [1e6 * n * sizes.mib(sizes.table_bytes(32_000, 4096, dtype)) for n in (2, 1)],
-    "float16",
-    counter="float32",
-)
-reproduced("000-ch4-llama3-savings", sizes.table_params, 128_000, 4096, counter=(128_256, 4096))
-corrected(
-    "000-ch4-llama3-vocab-consistency",
-    lambda released: in_vocabulary("Llama 3 8B", released) / (2 * 4096),
-    RELEASED["Llama 3 8B"],
-    counter=LAYERS["Llama 3 8B"] + 2 * 128_000 * 4096,
-    because="the published weights leave room for 128,256 rows in each of two tables, a figure "
-    "that the text itself has in chapters 1 and 9",
-)
-reproduced("004-gpt2-38m", lambda m: m.params, gpt2, counter=MODELS["BERT-base"])
-reproduced("004-gpt2-exact", sizes.table_params, 50_257, 768, counter=(50_257, 1024))
-reproduced(
-    "004-tied-class-params",
-    distinct,
-    [lesson.rows, lesson.rows],
-    counter=[lesson.rows, lesson.rows[:]],  # two objects: what an untied class would hold
-)
-reproduced("003-tie-51m", sizes.table_params, 50_000, 1024, counter=(50_000, 512))
-reproduced(
-    "004-recap-untie",
-    lambda model: model.params == RELEASED["GPT-2 small"] - LAYERS["GPT-2 small"],
-    gpt2,
-    counter=MODELS["BERT-base"],
-)
-
-
-def one_table_weighs_more(small, large):
-    share = [MODELS[name].params / RELEASED[name] for name in (small, large)]
-    return share[0] > share[1]
-
-
-reproduced(
-    "000-ch4-small-benefit-more",
-    one_table_weighs_more,
-    "GPT-2 small",
-    "Llama 2 70B",
-    counter=("Mistral 7B", "Llama 3 8B"),
-)
-reproduced("000-ch4-widget", lambda tied: switch.view(tied).label, False, counter=True)
-
-# ---- who ties ------------------------------------------------------------------------------------
-
-
-def ties(name, released):
-    """Whether the published weights have room for one table, or for two."""
-    return {1: "Yes", 2: "No"}.get(in_vocabulary(name, released) / MODELS[name].params)
-
-
-for row, name in (
-    ("gpt-2", "GPT-2 small"),
-    ("llama2-7b", "Llama 2 7B"),
-    ("llama3-8b", "Llama 3 8B"),
-    ("mistral", "Mistral 7B"),
-):
-    total = RELEASED[name]
-    swapped = total + MODELS[name].params * (1 if MODELS[name].tied else -1)
-    reproduced(f"000-ch4-ties-{row}", ties, name, total, counter=(name, swapped))
-given("000-ch4-ties-bert", MODELS["BERT-base"].source)
-given("000-ch4-ties-gemma", MODELS["Gemma 7B"].source)
-given(
-    "000-ch4-ties-t5",
-    f"{MODELS['T5-base'].source}: tie_word_embeddings. From version 1.1 on T5 does not tie",
-)
-
-
-def grouped_and_tied(names):
-    """Is there a model with Llama 3's vocabulary, grouped queries, and one table?"""
-    return [n for n in names if in_vocabulary(n, RELEASED[n]) == 128_256 * MODELS[n].embedding_dim]
-
-
-corrected(
-    "000-ch4-llama3-reason",
-    lambda names: not grouped_and_tied(names),
-    ["Llama 3 8B", "Llama 3.2 1B"],
-    counter=["Llama 3 8B"],
-    because="Llama 3.2 1B has the same vocabulary, groups its queries, and ties: grouping narrows "
-    "keys and values inside a layer, which the head never sees",
-)
-undecided(
-    "000-ch4-gpt2-earliest",
-    "how popular a model was cannot be computed; the Transformer (2017), AWD-LSTM (2017) and GPT "
-    "(2018) tied before GPT-2 (2019) did",
-)
-
-
-def tables_in_transformer(*totals):
-    """Six layers in each half, of 12 and of 16 D^2 numbers; some 37,000 tokens."""
-    tables = [(n - 6 * 28 * d * d) / (37_000 * d) for n, d in zip(totals, (512, 1024))]
-    return "shares" if [round(n) for n in tables] == [1, 1] else "separate"
-
-
-reproduced(  # 65 and 213 million numbers: Vaswani et al. 2017, table 3
-    "003-tie-original", tables_in_transformer, 65e6, 213e6, counter=(103e6, 289e6)
-)
-given(
-    "000-ch4-larger-untied-better",
-    "Chung, Fevry, Tsai, Johnson & Ruder, Rethinking Embedding Coupling in Pre-trained Language "
-    "Models, ICLR 2021, who report gains from untying",
 )
 
 # ---- the start -----------------------------------------------------------------------------------
@@ -403,8 +268,8 @@ measured(
     two,
     counter=one,
     because=f"untied, the similarities in the two tables correlate by {span(two)} only. Whether "
-    "one table generalises better depends on the width and on the steps, and the lab's full size "
-    "tells where; the quick size here is too short to say",
+    "one table generalises better changes with the seed at most widths, so that the lab claims it "
+    "for one width only; the quick size here is too short to say",
     lab="tied_or_untied",
 )
 measured(
@@ -413,6 +278,34 @@ measured(
     (one, two),
     counter=(two, two),
     because=f"two tables agree by {span(two)} only; one table agrees with itself by definition",
+    lab="tied_or_untied",
+)
+
+
+def centred(x):
+    """What is left of a table of numbers when the means of its rows and columns are taken away."""
+    return x - x.mean(axis=0) - x.mean(axis=1, keepdims=True)
+
+
+def follows_counts(logits_of):
+    """Correlation of h_i . e_j with ln(1 + how often j came after i), beyond rows' and columns'."""
+    found = []
+    for (tied, width, seed), (_, _, logits, _) in lab.kept.items():
+        if tied and width == 16:
+            counts = np.log1p(lab.counts_of(lab.text_of(seed)[1][0]))
+            both = centred(logits_of(logits)).ravel(), centred(counts).ravel()
+            found.append(np.corrcoef(*both)[0, 1])
+    return np.array(found)
+
+
+high = follows_counts(lambda logits: logits)
+measured(
+    "002-s3-high-dot",
+    lambda r: r.min() > 0.3,
+    high,
+    counter=follows_counts(lambda logits: np.roll(logits, 1, axis=0)),  # another word's states
+    because="in a tied model h . e_j follows the logarithm of how often j came after the word in h "
+    f"(correlation {span(high)}), and not how often it came after another",
     lab="tied_or_untied",
 )
 near, far = (lab.neighbours.final(f"tied, {who}") for who in ("nearest", "any other"))

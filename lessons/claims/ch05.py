@@ -156,6 +156,9 @@ def _sample():
     return tokens[:16], places
 
 
+given(
+    "000-ch5-drag-factor", "what the page's widget does; simulations/scale.py has a slider for it"
+)
 corrected(
     "000-ch5-widget-sweep",
     widget_as_told,
@@ -217,7 +220,8 @@ SOURCES = {
     "gpt-2": "src/model.py of openai/gpt-2, wte plus wpe",
     "llama": "llama/model.py of meta-llama/llama, apply_rotary_emb",
     "gemma": "gemma/model.py of google/gemma_pytorch, hidden_size ** 0.5",
-    "t5": "Raffel et al. 2020, section 2.1",
+    "t5": "Raffel et al. 2020, section 2.1. Its input is not scaled; what enters the tied head is, "
+    "by d^-0.5 (modeling_t5.py of transformers)",
 }
 for model, source in SOURCES.items():
     given(f"000-ch5-arch-{model}", source)

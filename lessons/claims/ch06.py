@@ -23,6 +23,10 @@ SEEDS = range(5)
 # ---- told the groups -----------------------------------------------------------------------------
 
 given("000-ch6-steps", "a setting of the page's own widget; ours takes 500 steps as well")
+given(
+    "000-ch6-play",
+    "what the page's widget does; simulations/space.py has a slider over the 500 steps",
+)
 
 
 def settled(theme, dim, seed, steps=60):

@@ -135,7 +135,7 @@ corrected(
     ),
     ["GPT-2", "Llama 2", "BERT"],
     counter=["GPT-2", "Llama 2"],
-    because="BERT cuts by WordPiece, which chooses its merges otherwise (Devlin et al. 2019)",
+    because="BERT cuts by WordPiece (Devlin et al. 2019), whose trainer was never published",
 )
 given(
     "004-recap-neologism",
@@ -143,6 +143,7 @@ given(
     "hallucinate from the 17th century; the point holds for words that are really new",
 )
 undecided("000-ch7-tokenizer-widget", "which vocabulary of 32,000 pieces the page uses is not said")
+given("000-ch7-any-word", "what the page's widget does; simulations/tokenizer.py has a menu")
 
 # ---- words without a row -------------------------------------------------------------------------
 
@@ -334,7 +335,7 @@ corrected(
 
 
 def two_tables(first, second):
-    return [first * 4096 / 1e6, second * 4096]
+    return [first * 4096, second * 4096]
 
 
 rows, other = (128_256, 32_000), (50_257, 32_000)

@@ -124,3 +124,7 @@ measured(
     f"viewer differ for all {len(scores)} seeds: {'; '.join(' / '.join(pair) for pair in names)}",
     lab="arena",
 )
+given(
+    "000-ch8-click-bar",
+    "what the page's widget does; simulations/arena.py tells of the strategy that is chosen",
+)

@@ -4,7 +4,7 @@ import numpy as np
 
 from scratch_embed import SGD, geometry
 from scratch_embed.layers import LayerNorm
-from scratch_embed.lesson.claims import corrected, measured, reproduced, values_of
+from scratch_embed.lesson.claims import corrected, given, measured, reproduced, values_of
 from scratch_embed.models import NextToken, train
 from scratch_embed.ops.attention import attention_forward
 
@@ -154,4 +154,10 @@ measured(
     counter=bounded,
     because=f"rows that start at 0.4 reach {min(free):.1f} to {max(free):.1f} in 300 steps where "
     "the next word is certain, three seeds of three; with max_norm=1 they stay at 1",
+)
+given(
+    "002-s6-normalizes",
+    "some do: BERT norms the sum of its rows (modeling.py of google-research/bert). GPT-2, Llama "
+    "and Mistral hand the rows on as they are; a norm stands inside the first block, beside the "
+    "path that goes around it (model.py of openai/gpt-2 and of meta-llama/llama)",
 )

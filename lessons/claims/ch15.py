@@ -193,6 +193,12 @@ reproduced(
     counter=str.split,
 )
 
+undecided(
+    "001-alt-long-range",
+    "words lie further apart by as much as the sequence is longer, as shown above. What that costs "
+    "depends on how a model mixes places; no two models that differ in nothing else were trained",
+)
+
 # ---- tables of other things ----------------------------------------------------------------------
 
 

@@ -121,17 +121,28 @@ for (tied, name), width in product(NAMES.items(), WIDTHS):
 
 # %% [markdown]
 # ## What may be claimed
-# First of models of one width, then of models with about as many numbers: one table of $2D$ columns
-# holds as much as two of $D$. (The matrix between them is larger, by $3D^2$.) There only the order
-# is claimed, lower for every seed, and not the 0.01: some other seeds come close to zero.
+# Little. Ten more seeds (200 to 209) were looked at after the first five: at $D$ = 4, 16 and 32 the
+# order of the two ways changes with the seed, and no width keeps the 0.01. So the gaps are told.
+# Claimed is an order alone: at $D$ = 8 one table is ahead of two of the same width, and of two of
+# half the width, which have about as many numbers. (The matrix between them is larger, by $3D^2$.)
+
 
 # %%
+def tell(results, one, other):
+    """Print by how much `one` is below `other`, seed by seed, and claim nothing."""
+    gaps = results.final(other) - results.final(one)
+    print(
+        f"  {one:<12} below {other:<14}: {np.median(gaps):+.3f} nats "
+        f"({gaps.min():+.3f} to {gaps.max():+.3f}), {(gaps > 0).sum()} of {len(gaps)} seeds"
+    )
+
+
 for width in WIDTHS:
-    tied, untied = f"tied, D = {width}", f"untied, D = {width}"
-    better, worse = sorted((tied, untied), key=lambda way: np.median(results.final(way)))
-    results.claim(better, "below", worse, by=0.01)
+    tell(results, f"tied, D = {width}", f"untied, D = {width}")
 for width in WIDTHS[:-1]:
-    results.claim(f"tied, D = {2 * width}", "below", f"untied, D = {width}")
+    tell(results, f"tied, D = {2 * width}", f"untied, D = {width}")
+for other in (8, 4):
+    results.claim("tied, D = 8", "below", f"untied, D = {other}")
 gaps = results.final("tied, shuffled") - results.final("untied, shuffled")
 told = f"On shuffled words the two ways differ by {np.abs(gaps).max():.3f} nats at most"
 results.conclude(told, bool(np.abs(gaps).max() < 0.02))
@@ -139,6 +150,7 @@ results.conclude(told, bool(np.abs(gaps).max() < 0.02))
 # %% [markdown]
 # ## Is the narrow model only slow?
 # A narrow tied model may get there later. So the narrowest once more, with four times the steps.
+# Here too the seeds disagree, and the gap is told.
 
 # %%
 narrow = {way: ways[way] for way in (f"tied, D = {WIDTHS[0]}", f"untied, D = {WIDTHS[0]}")}
@@ -146,7 +158,7 @@ later = across(
     score, narrow, seeds=SEEDS, budgets=(4 * BUDGETS[-1],), quick_budgets=(128,), unit="nats"
 )
 later.show()
-later.claim(f"untied, D = {WIDTHS[0]}", "below", f"tied, D = {WIDTHS[0]}", by=0.01)
+tell(later, f"tied, D = {WIDTHS[0]}", f"untied, D = {WIDTHS[0]}")
 
 # %% [markdown]
 # ## One map or two

@@ -41,7 +41,8 @@ TOKENIZERS = {
         "byte-level BPE", 200_019, "tiktoken's o200k_base: special tokens up to 200,018"),
     "Gemma": Tokenizer(
         "SentencePiece BPE", 256_000,
-        "Gemma Team 2024: a subset of the tokenizer of Gemini; config.json of google/gemma-2b"),
+        "Gemma Team 2024: a subset of the tokenizer of Gemini; config.json of google/gemma-2b (its "
+        "tokenizer files say BPE, the report does not)"),
 }  # fmt: skip
 
 # Text -> its pieces. A space in front belongs to the word: it makes another token.

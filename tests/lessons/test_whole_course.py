@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
+from itertools import groupby
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -98,6 +99,14 @@ def test_every_wrong_answer_has_its_reason(outcomes, name):
 def test_the_list_of_claims_is_sound():
     assert len({claim.id for claim in CLAIMS}) == len(CLAIMS) >= 487
     assert all(claim.id and claim.source and claim.section and claim.statement for claim in CLAIMS)
+
+
+def test_the_list_stands_in_the_order_of_the_sources():
+    """So that the errata of a source come as its reader meets them."""
+    places = [(claim.source, claim.section) for claim in CLAIMS]
+    sections = [place for place, _ in groupby(places)]
+    assert len(sections) == len(set(sections))
+    assert [claim.place for claim in CLAIMS] == list(range(len(CLAIMS)))
 
 
 def test_every_claim_is_judged_once(verdicts):

@@ -147,6 +147,7 @@ def counts_text(verdicts: Iterable[Verdict]) -> str:
 def errata_text(source: str, verdicts: Iterable[Verdict]) -> str:
     """What one source prints that is wrong, in the order of the source."""
     wrong = [v for v in verdicts if v.claim.source == source and v.word == "corrected"]
+    wrong.sort(key=lambda verdict: verdict.claim.place)
     title = f"Errata: {source} ({len(wrong)})"
     lines = _underlined(title)
     for verdict in wrong:
