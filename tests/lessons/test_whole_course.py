@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from itertools import groupby
 from contextlib import redirect_stdout
+from itertools import groupby
 from pathlib import Path
 
 import pytest
