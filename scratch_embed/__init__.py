@@ -14,7 +14,7 @@ import importlib
 TYPE_CHECKING = False  # as editors expect it, without waiting for typing to be loaded
 if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
     from scratch_embed.layers import Embedding
-    from scratch_embed.optim import SGD, Adagrad, Adam, AdamW, LazyAdam, RowAdagrad
+    from scratch_embed.optim import SGD, Adagrad, Adam, AdamW, LazyAdam, RMSProp, RowAdagrad
     from scratch_embed.rows import RowGrad
     from scratch_embed.tensor import Tensor, differentiable, no_grad
 
@@ -28,19 +28,20 @@ _HOMES = {
     "Embedding": "layers",
     "SGD": "optim",
     "Adagrad": "optim",
+    "RMSProp": "optim",
     "RowAdagrad": "optim",
     "Adam": "optim",
     "AdamW": "optim",
     "LazyAdam": "optim",
 }
 _MODULES = (
-    "functional", "geometry", "gradcheck", "hashing", "images", "kernels", "layers", "models",
-    "optim", "plot", "positions", "sizes", "trace",
+    "checkpoint", "functional", "geometry", "gradcheck", "hashing", "images", "kernels", "layers",
+    "models", "optim", "plot", "positions", "sizes", "trace",
 )  # fmt: skip
 
 __all__ = [
-    "AdamW", "Adagrad", "Adam", "Embedding", "LazyAdam", "RowAdagrad", "RowGrad", "SGD", "Tensor",
-    "differentiable", "no_grad",
+    "AdamW", "Adagrad", "Adam", "Embedding", "LazyAdam", "RMSProp", "RowAdagrad", "RowGrad", "SGD",
+    "Tensor", "differentiable", "no_grad",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,3 +30,31 @@ def check_count(value: int, name: str, least: int = 1) -> int:
 def is_real(value) -> bool:
     """Whether `value` is one real number, of Python or NumPy; True and False are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def check_names(given: Iterable[str], wanted: Iterable[str], whose: str) -> None:
+    """KeyError for what is missing from a state, and for what nobody asks for."""
+    missing = sorted(set(wanted) - set(given))
+    extra = sorted(set(given) - set(wanted))
+    if missing or extra:
+        parts = [f"lacks {_some(missing)}"] if missing else []
+        parts += [f"holds {_some(extra)}, which {whose} has not"] if extra else []
+        raise KeyError(f"the state for {whose} " + ", and ".join(parts))
+
+
+def fitted(array, like: np.ndarray, name: str) -> np.ndarray:
+    """The array, when it can be copied into one like `like`.
+
+    Raises ValueError for another shape and TypeError for another kind of number.
+    """
+    array = np.asarray(array)
+    if array.shape != like.shape:
+        raise ValueError(f"{name} has shape {array.shape} in the state; here it is {like.shape}")
+    if not np.can_cast(array.dtype, like.dtype, "same_kind"):
+        raise TypeError(f"{name} is {array.dtype} in the state; here it is {like.dtype}")
+    return array
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

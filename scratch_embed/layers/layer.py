@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from scratch_embed.arguments import check_names, fitted
 from scratch_embed.tensor import Tensor
+from scratch_embed.watch import wrote
 
 
 class Layer:
@@ -46,6 +48,25 @@ class Layer:
         """Call each weight by its path."""
         for path, tensor in self.named_parameters():
             tensor.name = path
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""
+        return {path: tensor.data.copy() for path, tensor in self.named_parameters()}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Put the weights of `state` into this layer's own arrays: all, or after an error none.
+
+        Whoever holds one of the weights, an optimiser for example, goes on with the new numbers.
+        Raises KeyError for a weight that `state` lacks and for one that this layer has not;
+        ValueError for another shape, TypeError for another kind of number. float64 is rounded for
+        a float32 layer.
+        """
+        mine = dict(self.named_parameters())
+        check_names(state, mine, type(self).__name__)
+        fitting = {path: fitted(state[path], w.data, path) for path, w in mine.items()}
+        for path, array in fitting.items():
+            mine[path].data[...] = array
+            wrote(mine[path].data)
 
     def train(self, mode: bool = True):
         """Switch dropout on, in this layer and all its parts. Returns the layer."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from scratch_embed.arguments import check_count, check_names, fitted
 from scratch_embed.optim.groups import make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
@@ -82,6 +83,70 @@ class Optimizer:
             state["t"] = state.get("t", 0) + 1
             self._move(param, arrays, options | {"t": state["t"]})
             wrote(param.data)
+
+    def state_dict(self) -> dict:
+        """What a training needs to go on: {"options": [of each group], "state": [of each param]}.
+
+        Copies: the options with their values, and for each parameter t and its state arrays.
+        """
+        return {
+            "options": [self._checked(group) for group in self.param_groups],
+            "state": [
+                {name: np.copy(value) if isinstance(value, np.ndarray) else value
+                 for name, value in state.items()}
+                for state in self.state
+            ],
+        }  # fmt: skip
+
+    def load_state_dict(self, saved: Mapping) -> None:
+        """Go on from a `state_dict` of the same rule over the same parameters, in their order.
+
+        All is taken over, or after an error nothing. An array that stands in `state` already, on
+        disk for example, is written into. Raises KeyError for other options or state arrays than
+        this rule has, ValueError for another number of groups or parameters, a wrong shape and an
+        option out of range, TypeError for what is no number.
+        """
+        rule = type(self).__name__
+        check_names(saved, ("options", "state"), rule)
+        options, states = saved["options"], saved["state"]
+        for name, given, mine in (
+            ("groups", options, self.param_groups),
+            ("parameters", states, self.params),
+        ):
+            if len(given) != len(mine):
+                raise ValueError(f"the state is of {len(given)} {name}; here are {len(mine)}")
+        for given in options:
+            check_names(given, self._checks, rule)
+        options = [self._checked(given) for given in options]
+        ready, count = [], 0
+        for group, group_options in zip(self.param_groups, options):
+            for param in group["params"]:
+                ready.append(self._saved(states[count], count, param, group_options))
+                count += 1
+        for group, group_options in zip(self.param_groups, options):
+            group.update(group_options)
+        for state, new in zip(self.state, ready):
+            for name, value in new.items():
+                if isinstance(state.get(name), np.ndarray):
+                    state[name][...] = value
+                else:
+                    state[name] = value
+            for name in set(state) - set(new):
+                del state[name]
+
+    def _saved(self, given: Mapping, k: int, param: Tensor, options: dict) -> dict:
+        """A copy of one parameter's saved state; none where it has not taken a step."""
+        if not given:
+            return {}
+        shapes = self._keeps(param.shape, options)
+        check_names(given, ("t", *shapes), f"parameter {k} of {type(self).__name__}")
+        arrays = {
+            name: fitted(given[name], np.empty(shape, param.dtype), f"state[{k}][{name!r}]").astype(
+                param.dtype
+            )
+            for name, shape in shapes.items()
+        }
+        return {"t": check_count(given["t"], f"state[{k}]['t']"), **arrays}
 
     def _move(self, param: Tensor, arrays: list[np.ndarray], options: dict) -> None:
         """The one place where the numbers of a parameter change."""

@@ -38,7 +38,7 @@ class Number:
 
     def check(self, value) -> float:
         """The value as a float; TypeError for what is no number, ValueError out of range."""
-        return _in_range(self.name, value, self.below)
+        return in_range(self.name, value, self.below)
 
 
 class Pair(Number):
@@ -49,7 +49,7 @@ class Pair(Number):
         if not isinstance(value, (tuple, list)) or len(value) != 2:
             raise ValueError(f"{self.name} is {value!r}; it must be two numbers, as (0.9, 0.999)")
         first, second = (
-            _in_range(f"{self.name}[{i}]", one, self.below) for i, one in enumerate(value)
+            in_range(f"{self.name}[{i}]", one, self.below) for i, one in enumerate(value)
         )
         return first, second
 
@@ -64,7 +64,8 @@ class Flag(Number):
         return value
 
 
-def _in_range(name: str, value, below: float) -> float:
+def in_range(name: str, value, below: float = math.inf) -> float:
+    """The value as a float in [0, below); TypeError for what is no number, ValueError otherwise."""
     if not isinstance(value, (float, int, np.floating, np.integer)) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}; it must be a number")
     if not 0 <= value < below:  # False for NaN too

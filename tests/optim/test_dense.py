@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Adagrad, Adam, AdamW, LazyAdam, RowAdagrad, RowGrad, Tensor
+from scratch_embed import SGD, Adagrad, Adam, AdamW, LazyAdam, RMSProp, RowAdagrad, RowGrad, Tensor
 from scratch_embed.disk import create_table
 from scratch_embed.optim import optimizer
 
@@ -21,6 +21,7 @@ RULES = {
     "Adam decay": lambda p: Adam(p, lr=0.1, weight_decay=0.1),
     "AdamW": lambda p: AdamW(p, lr=0.1, weight_decay=0.1),
     "LazyAdam": lambda p: LazyAdam(p, lr=0.1),
+    "RMSProp": lambda p: RMSProp(p, lr=0.1, momentum=0.5),
 }
 
 

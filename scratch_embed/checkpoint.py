@@ -1,0 +1,90 @@
+"""Checkpoints: what a training needs to go on, in one file.
+
+    checkpoint.save("run.npz", model=model.state_dict(), optimizer=optimizer.state_dict(),
+                    step=700, rng=rng.bit_generator.state)
+    saved = checkpoint.load("run.npz")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    rng.bit_generator.state = saved["rng"]
+
+The file is NumPy's .npz. Each array lies in it under its path, "model/token.weight", for whoever
+opens it with np.load; everything else is one line of JSON. Nothing is pickled, so nothing in a
+file can run; and a file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from scratch_embed.files import open_regular, replacing
+
+PLAIN = "plain"  # the entry that holds what is no array
+DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError,
+    AttributeError, RuntimeError, MemoryError,
+)  # fmt: skip
+ARRAY = "array at"  # stands in its JSON where an array was
+
+
+def save(path: str | os.PathLike, **parts) -> None:
+    """Write the parts to `path`: arrays, numbers, strings, None, and lists and dicts of them.
+
+    Raises TypeError for anything else, with its path, and ValueError for a dict whose keys are no
+    strings; OSError as writing does. The file that was there stays until the new one is complete.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    plain = json.dumps(_without_arrays(parts, "", arrays))
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **{PLAIN: np.array(plain)}, **arrays)
+
+
+def load(path: str | os.PathLike) -> dict:
+    """The parts of a checkpoint, as they were given to `save` (tuples come back as lists).
+
+    Raises FileNotFoundError, OSError for what is no regular file, and ValueError for a file that
+    is cut off, damaged, or was written by something else.
+    """
+    with open_regular(path) as file:
+        try:
+            with np.load(file, allow_pickle=False) as entries:
+                arrays = {name: entries[name] for name in entries.files}
+            return _with_arrays(json.loads(str(arrays.pop(PLAIN))), arrays)
+        except DAMAGE as error:
+            raise ValueError(
+                f"{path} is no checkpoint, or only a part of one ({type(error).__name__}: "
+                f"{error}). Take the one before it."
+            ) from None
+
+
+def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
+    """The value in types that JSON has; its arrays are put into `arrays` under their paths."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError(f"{where} is an array of {value.dtype}; objects are not written")
+        arrays[where] = value
+        return {ARRAY: where}
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError(f"{where} is a dict whose keys are not all strings")
+        return {k: _without_arrays(v, f"{where}/{k}".lstrip("/"), arrays) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_arrays(v, f"{where}/{k}", arrays) for k, v in enumerate(value)]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{where} is a {type(value).__name__}; a checkpoint holds arrays, numbers, ...")
+
+
+def _with_arrays(value, arrays: dict[str, np.ndarray]):
+    if isinstance(value, dict):
+        if list(value) == [ARRAY]:
+            return arrays[value[ARRAY]]
+        return {key: _with_arrays(inner, arrays) for key, inner in value.items()}
+    return [_with_arrays(inner, arrays) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,134 @@
+"""What stands around a step: RMSProp as published, the length of a gradient, the step size."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from scratch_embed import RMSProp, RowGrad, Tensor
+from scratch_embed.functional import lookup
+from scratch_embed.optim import clip_grad_norm, warmup_cosine
+
+
+def published(gradients, w, lr, alpha, eps, momentum, forget=True):
+    """RMSProp number by number, as it is written down. forget=False is a mistake: Adagrad's sum."""
+    w, mean, velocity = w.copy(), np.zeros_like(w), np.zeros_like(w)
+    for g in gradients:
+        for k in np.ndindex(w.shape):
+            keep, add = (alpha, 1 - alpha) if forget else (1.0, 1.0)
+            mean[k] = keep * mean[k] + add * g[k] ** 2
+            velocity[k] = momentum * velocity[k] + g[k] / (np.sqrt(mean[k]) + eps)
+            w[k] -= lr * velocity[k]
+    return w
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rmsprop_takes_the_published_steps(seed):
+    rng = np.random.default_rng(seed)
+    options = {
+        "lr": 10 ** rng.uniform(-4, -1),
+        "alpha": rng.uniform(0.5, 0.999),
+        "eps": 10 ** rng.uniform(-10, -2),
+        "momentum": rng.choice([0.0, rng.uniform(0, 0.99)]),
+    }
+    start = rng.standard_normal((3, 2))
+    gradients = rng.standard_normal((5, 3, 2)) * 10 ** rng.uniform(-3, 3, (3, 2))
+    w = Tensor(start.copy(), requires_grad=True)
+    optimizer = RMSProp([w], **options)
+    for g in gradients:
+        w.grad = g
+        optimizer.step()
+    np.testing.assert_allclose(w.data, published(gradients, start, **options), rtol=1e-9)
+    assert not np.allclose(w.data, published(gradients, start, **options, forget=False))
+
+
+def test_rmsprop_refuses_a_row_gradient():
+    E = Tensor(np.zeros((4, 2)), requires_grad=True, name="E")
+    E.grad = RowGrad([1], np.ones((1, 2)), (4, 2))
+    with pytest.raises(TypeError, match="RMSProp moves every row .* use Adagrad"):
+        RMSProp([E]).step()
+
+
+# ---- clipping ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_all_gradients_are_shortened_together(sparse):
+    rng = np.random.default_rng(3)
+    E = Tensor(rng.standard_normal((6, 3)), requires_grad=True)
+    W = Tensor(rng.standard_normal((3, 3)), requires_grad=True)
+    unused = Tensor(np.zeros(2), requires_grad=True)
+    ids, cotangent = np.array([2, 4, 2, 2]), rng.standard_normal((4, 3))
+    (lookup(E, ids, sparse=sparse) @ W).backward(cotangent)
+    before = [np.asarray(E.grad), W.grad.copy()]
+    length = np.linalg.norm(np.concatenate([g.ravel() for g in before]))
+
+    assert clip_grad_norm([E, W, unused], 2 * length) == pytest.approx(length)
+    np.testing.assert_array_equal(np.asarray(E.grad), before[0])
+    assert clip_grad_norm([E, W, unused], length / 4) == pytest.approx(length)
+    assert isinstance(E.grad, RowGrad) == sparse and unused.grad is None
+    for now, then in zip((E.grad, W.grad), before):
+        np.testing.assert_allclose(np.asarray(now), then / 4)
+
+
+def test_a_row_that_is_used_twice_counts_as_its_sum():
+    """Counted use by use the length would be sqrt(1 + 1), and of the sum it is 2."""
+    E = Tensor(np.zeros((3, 1)), requires_grad=True)
+    lookup(E, np.array([1, 1]), sparse=True).backward(np.ones((2, 1)))
+    assert clip_grad_norm([E], 1.0) == 2.0
+    assert E.grad.values.tolist() == [[1.0]]
+
+
+def test_a_shared_gradient_is_not_written_to():
+    g = np.array([3.0, 4.0])
+    w = Tensor(np.zeros(2), requires_grad=True)
+    w.grad = g
+    clip_grad_norm([w], 1.0)
+    assert g.tolist() == [3.0, 4.0] and w.grad.dtype == np.float64
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_a_length_that_is_not_finite_is_told_and_nothing_changes(bad):
+    a, b = (Tensor(np.ones(2), requires_grad=True, name=name) for name in "ab")
+    a.grad, b.grad = np.array([1.0, 1.0]), np.array([1.0, bad])
+    with np.errstate(over="ignore"), pytest.raises(FloatingPointError, match="gradient of b"):
+        clip_grad_norm([a, b], 0.5)
+    assert a.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("bound", [-1.0, np.nan, "1", None])
+def test_a_bound_is_a_number(bound):
+    with pytest.raises((TypeError, ValueError), match="max_norm is"):
+        clip_grad_norm([Tensor(np.ones(2), requires_grad=True)], bound)
+
+
+# ---- step sizes ----------------------------------------------------------------------------------
+
+
+def test_up_in_a_line_and_down_in_half_a_cosine():
+    sizes = [warmup_cosine(step, 100, 2.0, warmup=10, floor=0.5) for step in range(120)]
+    np.testing.assert_allclose(np.diff(sizes[:10]), 0.2)
+    assert sizes[9] == sizes[10] == 2.0 and sizes[55] == pytest.approx(1.25)
+    assert all(before >= after for before, after in itertools.pairwise(sizes[10:]))
+    assert sizes[100:] == [0.5] * 20
+
+
+def test_without_warm_up_it_begins_at_the_top_and_a_warm_up_may_be_all():
+    assert warmup_cosine(0, 10, 1.0) == 1.0
+    assert warmup_cosine(9, 10, 1.0, warmup=10) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((-1, 10, 1.0), "step is -1"),
+        ((0, 0, 1.0), "steps is 0"),
+        ((0, 5, 1.0, 6), "warmup is 6; there are only 5 steps"),
+        ((0.5, 5, 1.0), "step is 0.5"),
+    ],
+)
+def test_counts_are_whole_numbers(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        warmup_cosine(*arguments)

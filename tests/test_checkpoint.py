@@ -1,0 +1,194 @@
+"""Checkpoints: what was saved comes back, a run that is resumed ends where an unbroken one does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import SGD, Adam, AdamW, LazyAdam, RMSProp, RowAdagrad, checkpoint
+from scratch_embed.models import NextToken, train
+from scratch_embed.optim import warmup_cosine
+
+TOKENS = np.random.default_rng(0).integers(7, size=300)
+RULES = {
+    "momentum": lambda p: SGD(p, lr=0.1, momentum=0.9),
+    "Adam": lambda p: Adam(p, lr=0.01),
+    "AdamW": lambda p: AdamW(p, lr=0.01),
+    "LazyAdam": lambda p: LazyAdam(p, lr=0.01),
+    "RMSProp": lambda p: RMSProp(p, lr=0.01, momentum=0.5),
+    "RowAdagrad": lambda p: RowAdagrad(p, lr=0.1),
+}
+
+
+def begin(rule):
+    model = NextToken(7, 4, rng=np.random.default_rng(1), body=True, tied=True)
+    return model, rule(model.parameters()), np.random.default_rng(2)
+
+
+def go_on(model, optimizer, rng, first, last):
+    for step in range(first, last):
+        optimizer.lr = warmup_cosine(step, 8, 0.05, warmup=3)
+        train(model, TOKENS, optimizer, 1, batch_size=16, rng=rng)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_resumed_run_ends_on_the_same_bits(rule, tmp_path):
+    whole = begin(rule)
+    go_on(*whole, 0, 8)
+
+    model, optimizer, rng = begin(rule)
+    go_on(model, optimizer, rng, 0, 4)
+    checkpoint.save(
+        tmp_path / "run",
+        model=model.state_dict(),
+        optimizer=optimizer.state_dict(),
+        step=4,
+        rng=rng.bit_generator.state,
+    )
+    go_on(model, optimizer, rng, 4, 6)  # lost: what came after the checkpoint
+
+    model, optimizer, rng = begin(rule)
+    rng.random()
+    saved = checkpoint.load(tmp_path / "run")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    rng.bit_generator.state = saved["rng"]
+    go_on(model, optimizer, rng, saved["step"], 8)
+    for mine, theirs in zip(model.parameters(), whole[0].parameters()):
+        assert mine.data.tobytes() == theirs.data.tobytes()
+
+
+def test_without_its_state_an_optimiser_ends_elsewhere():
+    """The planted bug for the test above: the moments are forgotten at the break."""
+    whole, broken = begin(RULES["Adam"]), begin(RULES["Adam"])
+    go_on(*whole, 0, 8)
+    go_on(*broken, 0, 4)
+    model, _, rng = broken
+    go_on(model, RULES["Adam"](model.parameters()), rng, 4, 8)
+    assert not np.array_equal(model.head.data, whole[0].head.data)
+
+
+def test_values_come_back_as_they_were(tmp_path):
+    parts = {
+        "arrays": {"a/b": np.arange(6.0).reshape(2, 3), "empty": np.zeros((0, 2), np.float32)},
+        "list": [1, 2.5, None, True, "\u00e4", {"inner": np.array(3)}],
+        "large": 2**127,
+        "number": np.float64(0.1),
+    }
+    checkpoint.save(tmp_path / "c.npz", **parts)
+    back = checkpoint.load(tmp_path / "c.npz")
+    assert back["arrays"]["a/b"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert back["arrays"]["empty"].dtype == np.float32 and back["arrays"]["empty"].shape == (0, 2)
+    assert back["list"][:5] == parts["list"][:5] and back["list"][5]["inner"] == 3
+    assert back["large"] == 2**127 and back["number"] == 0.1
+    with np.load(tmp_path / "c.npz") as entries:  # for those who have only NumPy
+        assert "arrays/a/b" in entries.files
+
+
+def test_a_file_cut_off_or_damaged_anywhere_is_told(tmp_path):
+    path = tmp_path / "c.npz"
+    checkpoint.save(path, w=np.arange(4.0), step=1)
+    whole = path.read_bytes()
+    for size in [*range(1, len(whole), 7), len(whole) - 1]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="no checkpoint, or only a part of one"):
+            checkpoint.load(path)
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            back = checkpoint.load(path)
+        except ValueError:
+            continue
+        assert back["step"] == 1 and back["w"].tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04N.", b"hello", b"\x93NUMPY"])
+def test_a_file_of_something_else_is_told(content, tmp_path):
+    (tmp_path / "c").write_bytes(content)
+    with pytest.raises(ValueError, match="c is (no checkpoint|empty)"):
+        checkpoint.load(tmp_path / "c")
+
+
+def test_an_array_alone_is_no_checkpoint(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros(2))
+    with pytest.raises(ValueError, match="no checkpoint"):
+        checkpoint.load(tmp_path / "a.npy")
+    with pytest.raises(FileNotFoundError):
+        checkpoint.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("part", [{1: 2}, {"f": print}, {"o": np.array([print])}, [{1, 2}]])
+def test_what_cannot_be_written_is_refused_and_the_old_file_stays(part, tmp_path):
+    path = tmp_path / "c"
+    checkpoint.save(path, step=1)
+    with pytest.raises((TypeError, ValueError), match="part"):
+        checkpoint.save(path, part=part)
+    assert checkpoint.load(path) == {"step": 1}
+
+
+# ---- states --------------------------------------------------------------------------------------
+
+
+def test_weights_are_put_into_the_layers_own_arrays():
+    model, other = begin(RULES["Adam"])[0], NextToken(7, 4, tied=True, body=True, rng=5)
+    table = model.embed.weight.data
+    state = other.state_dict()
+    model.load_state_dict(state)
+    assert model.embed.weight.data is table and model.head.data is table
+    assert table.tobytes() == other.embed.weight.data.tobytes()
+    state["embed.weight"] += 1  # a copy
+    assert table.tobytes() == other.embed.weight.data.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda s: s.pop("body"), KeyError, "lacks body"),
+        (lambda s: s.update(extra=np.zeros(1)), KeyError, "holds extra, which NextToken has not"),
+        (lambda s: s.update(body=np.zeros((4, 5))), ValueError, r"body has shape \(4, 5\)"),
+        (lambda s: s.update(body=np.zeros((4, 4), complex)), TypeError, "body is complex128"),
+    ],
+)
+def test_a_wrong_state_of_a_model_is_named_and_nothing_moves(change, error, words):
+    model = NextToken(7, 4, tied=True, body=True, rng=3)
+    before, state = model.state_dict(), NextToken(7, 4, tied=True, body=True, rng=4).state_dict()
+    change(state)
+    with pytest.raises(error, match=words):
+        model.load_state_dict(state)
+    assert all(np.array_equal(w, before[path]) for path, w in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda s: s.pop("options"), KeyError, "lacks options"),
+        (lambda s: s["options"][0].pop("eps"), KeyError, "the state for Adam lacks eps"),
+        (lambda s: s["options"][0].update(lr=-1), ValueError, "lr is -1"),
+        (lambda s: s["state"].pop(), ValueError, "of 1 parameters; here are 2"),
+        (lambda s: s["options"].append({}), ValueError, "of 2 groups; here are 1"),
+        (lambda s: s["state"][1].pop("m"), KeyError, "parameter 1 of Adam lacks m"),
+        (lambda s: s["state"][1].update(m=np.zeros(3)), ValueError, r"state\[1\]\['m'\] has shape"),
+        (lambda s: s["state"][0].update(t=0), ValueError, r"state\[0\]\['t'\] is 0"),
+    ],
+)
+def test_a_wrong_state_of_an_optimiser_is_named_and_nothing_moves(change, error, words):
+    model, optimizer, rng = begin(RULES["Adam"])
+    go_on(model, optimizer, rng, 0, 2)
+    before, state = optimizer.state_dict(), optimizer.state_dict()
+    change(state)
+    with pytest.raises(error, match=words):
+        optimizer.load_state_dict(state)
+    after = optimizer.state_dict()
+    assert after["options"] == before["options"]
+    for mine, kept in zip(after["state"], before["state"]):
+        assert all(np.array_equal(mine[name], kept[name]) for name in kept)
+
+
+def test_a_state_on_disk_is_written_into():
+    model, optimizer, rng = begin(RULES["Adam"])
+    go_on(model, optimizer, rng, 0, 2)
+    saved, ours = optimizer.state_dict(), optimizer.state[0]["m"]
+    go_on(model, optimizer, rng, 2, 4)
+    optimizer.load_state_dict(saved)
+    assert optimizer.state[0]["m"] is ours
+    assert ours.tobytes() == saved["state"][0]["m"].tobytes()
