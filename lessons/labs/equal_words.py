@@ -1,0 +1,207 @@
+# %% [markdown]
+# # Lab: four ways to make rows, at equal words read
+#
+# Lessons 17 and 18 make rows by skip-gram, by CBOW and by counting; the language models of other
+# lessons make rows by guessing the next word. Which way learns most from a text?
+#
+# **Question.** All read the same words, as many of them. Whose rows know most: of the hidden
+# classes of a made-up text, and of the company that words keep in a part of a real text which
+# nobody has read? And in which do analogies work (row is to rows as value is to values)?
+#
+# **Guess.** Counting, by far, while little is read. Skip-gram comes near it after some passes, then
+# CBOW. Guessing the next word looks to one side only, and stays behind; better where its second
+# table, which knows what stands before, is put beside the first.
+#
+# **Control.** The same words, shuffled: each way learns once more.
+#
+# **Baseline.** A random table.
+#
+# **Threshold.** A way has learned if it is 0.1 above both random rows and its own shuffled self,
+# for every seed at the longest budget; it is ahead of another if it is 0.05 above. In analogies,
+# which are hard, 0.02 is enough for both. The learning rate of each is the best of three, for each
+# budget, on a seed that decides nothing.
+
+# %%
+from functools import cache
+
+import numpy as np
+
+from scratch_embed import Adam, geometry, plot
+from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.models import NextToken, train
+from scratch_embed.text import corpus, ppmi, toy, word2vec
+
+begin()
+V, D, WINDOW, N, TUNING = 300, 16, 2, 24_000, 1000
+BUDGETS, QUICK = (6_000, 24_000, 96_000), (6_000,)
+RATES = {  # None: nothing to tune
+    "skip-gram": (0.02, 0.06, 0.2),
+    "CBOW": (0.02, 0.06, 0.2),
+    "counting": (None,),
+    "next word": (0.01, 0.03, 0.1),
+}
+
+raw = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
+spoken = corpus.words(raw)
+vocabulary = corpus.Vocabulary.from_tokens(spoken, max_size=V + 1)
+ids = vocabulary.encode(spoken)
+ids = ids[ids > 0] - 1  # without the rare words
+known = list(vocabulary.tokens[1:])
+couples = [
+    (n, known.index(w + "s"))
+    for n, w in enumerate(known)
+    if len(w) > 2 and not w.endswith("s") and w + "s" in known
+]
+print(f"  {len(ids):,} words of text, {V} different ones, {len(couples)} of them with a plural")
+
+
+# %% [markdown]
+# ## Texts and judges
+# A word that is read twice counts as two. A text has 24,000 words: of a budget of 96,000 each is
+# read four times. Counting reads them once; to count everything four times would change nothing.
+
+
+# %%
+@cache
+def text(seed, kind):
+    """(the words to read (N,), what judges: the classes, or the part that nobody reads)."""
+    rng = np.random.default_rng(seed)
+    if kind == "made up":
+        made = toy.zipf_classes(N, V, rng=rng)
+        return made.tokens, made.classes
+    stretches = np.array_split(ids, len(ids) // 500)
+    mixed = np.concatenate([stretches[i] for i in rng.permutation(len(stretches))])
+    return mixed[:N], mixed[N:]
+
+
+PAIRS = np.triu_indices(V, 1)
+
+
+@cache
+def company(seed):
+    """For each pair of words, how alike their company is in the part that nobody reads."""
+    unread = text(seed, "real")[1]
+    return geometry.cosines(ppmi.ppmi(ppmi.cooccurrence(unread, V, WINDOW)) + 1e-12)[PAIRS]
+
+
+def classes_found(table, seed):
+    """Share of words whose nearest other word is of their class."""
+    return geometry.neighbour_accuracy(table, text(seed, "made up")[1], "cosine")
+
+
+def company_known(table, seed):
+    """Rank correlation of the cosines of all pairs with how alike the company is."""
+    return geometry.rank_correlation(geometry.cosines(table)[PAIRS], company(seed))
+
+
+def plurals_found(table, seed):
+    """Share of analogies whose answer is the nearest row, the three inputs left out."""
+    rows = geometry.unit_rows(table)
+    asked = [(a, A, b, B) for a, A in couples for b, B in couples if a != b]
+    return float(
+        np.mean([geometry.analogy(rows, A, a, b, k=1).rows[0] == B for a, A, b, B in asked])
+    )
+
+
+# %% [markdown]
+# ## The four ways
+
+
+# %%
+def learn(way, read, words, rate, seed):
+    """The tables that a way makes of so many words."""
+    part, passes = read[:words], max(1, words // N)
+    if way == "counting":
+        return (ppmi.svd_vectors(ppmi.ppmi(ppmi.cooccurrence(part, V, WINDOW)), D),)
+    if way == "next word":
+        model = NextToken(V, D, rng=seed, dtype=np.float32)
+        train(model, part, Adam(model.parameters(), lr=rate), words // 100, 100, rng=seed)
+        return model.embed.weight.numpy(), model.head.numpy()
+    settings = {"window": WINDOW, "batch_size": 64, "subsample_at": None, "epochs": passes}
+    return word2vec.train(part, V, D, model=way.lower(), lr=rate, rng=seed, **settings)[:2]
+
+
+@cache
+def tables(seed, kind, way, words, rate, shuffled):
+    read = text(seed, kind)[0]
+    read = np.random.default_rng([seed, 1]).permutation(read) if shuffled else read
+    return learn(way, read, words, rate, seed)
+
+
+@cache
+def best_rate(kind, way, words):
+    """The rate that does best on the seed for tuning."""
+    judge = classes_found if kind == "made up" else company_known
+
+    def score(rate):
+        return judge(tables(TUNING, kind, way, words, rate, False)[0], TUNING)
+
+    return max(RATES[way], key=score) if len(RATES[way]) > 1 else RATES[way][0]
+
+
+def run(seed, words, judge, way, shuffled=False, both=False):
+    kind = "made up" if judge is classes_found else "real"
+    if way == "random":
+        return judge(np.random.default_rng([seed, 2]).normal(size=(V, D)), seed)
+    made = tables(seed, kind, way, words, best_rate(kind, way, words), shuffled)
+    return judge(np.hstack([geometry.unit_rows(t) for t in made]) if both else made[0], seed)
+
+
+# %%
+ways = {way: {"way": way} for way in RATES}
+ways["next word, both tables"] = {"way": "next word", "both": True}
+ways |= {f"{way}, shuffled": {"way": way, "shuffled": True} for way in RATES}
+ways["random rows"] = {"way": "random"}
+
+
+def judged(judge, unit, learned=0.1, ahead=0.05):
+    """Run all ways under one judge, and say which have learned and which is ahead."""
+    print(f"\n  {unit}, by words read")
+    settings = {name: {"judge": judge, **way} for name, way in ways.items()}
+    results = across(run, settings, budgets=BUDGETS, quick_budgets=QUICK)
+    results.show()
+    for way in RATES:
+        gain = results.final(way) - np.maximum(
+            results.final(f"{way}, shuffled"), results.final("random rows")
+        )
+        results.conclude(
+            f"{way} is {gain.min():.2f} to {gain.max():.2f} above random rows and shuffled text",
+            bool(gain.min() > learned),
+        )
+    for one, other in (
+        ("counting", "skip-gram"),
+        ("skip-gram", "CBOW"),
+        ("skip-gram", "next word"),
+        ("next word, both tables", "next word"),
+    ):
+        results.claim(one, "above", other, by=ahead)
+    return results
+
+
+classes = judged(classes_found, "a made-up text: next to one of their class")
+
+# %%
+alike = judged(company_known, "a real text: agreement with the unread part")
+
+# %%
+plurals = judged(plurals_found, "a real text: analogies of plurals", 0.02, 0.02)
+
+# %%
+figure, axes = plot.figure(1, 3, size=(14, 4.2))
+panels = {
+    "Made-up text: next to one of their class": classes,
+    "Real text: agreement with the unread": alike,
+    "Real text: analogies found": plurals,
+}
+lines = [*list(ways)[:5], "random rows"]
+for ax, (title, results) in zip(axes, panels.items()):
+    for k, way in enumerate(lines):
+        at = results.scores[way]
+        low, middle, high = np.array([np.quantile(x, (0, 0.5, 1)) for x in at.values()]).T
+        look = {"color": plot.CYCLE[k], "marker": plot.MARKERS[k]}
+        ax.fill_between(list(at), low, high, alpha=0.15, color=plot.CYCLE[k])
+        ax.plot(list(at), middle, label=way, **look)
+    ax.set_xscale("log")
+    ax.set(xlabel="words read", ylabel="median and range", title=title)
+axes[2].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+save_figure(figure, "lab_equal_words.png")
