@@ -19,8 +19,9 @@ begin()
 
 # %% [markdown]
 # ## Rows of all lengths
-# Rows of a table do not stay the same length: frequent words, early training, a wrong start, all
-# stretch some of them. What comes after the table would rather have inputs of one size. Here are
+# Rows of a table do not stay the same length. Early in training those of frequent words are often
+# the longer ones, later those of rare words (`python -m lessons lab long_rows`), and a wrong start
+# stretches all of them. What comes after the table would rather have inputs of one size. Here are
 # three states that a network might be in the middle of.
 
 # %%

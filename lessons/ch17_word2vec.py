@@ -245,5 +245,5 @@ save_figure(_draw(tables), "ch17_classes.png")
 # - Negative sampling makes it cheap: $K + 2$ rows a pair, whatever the vocabulary.
 # - The rows know which words keep the same company, and nothing else.
 #
-# Write it: `python -m lessons exercise negative_sampling`. Lesson 18 gets nearly the same rows
+# Write it: `python -m lessons exercise negative_sampling`. Lesson 18 gets rows of the same kind
 # without any training, by counting, and asks whether king - man + woman is queen.

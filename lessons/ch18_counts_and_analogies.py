@@ -282,7 +282,8 @@ save_figure(_draw(), "ch18_plurals.png")
 
 # %% [markdown]
 # ## What did we learn?
-# - Skip-gram factorises PMI - ln K; counting and an SVD give rows of the same kind.
+# - Skip-gram factorises PMI - ln K; counting and an SVD give rows of the same kind. Which rows are
+#   better, at equal words read, depends on who judges: `python -m lessons lab equal_words`.
 # - PMI asks who meets more often than by chance, not who meets often.
 # - An analogy with the inputs left out answers an easier question. Say which was asked.
 #

@@ -22,7 +22,8 @@
 # budget, on a seed that decides nothing. (All that was written before the first run. After it two
 # questions were added. A second judge of the real text looks to one side only, as guessing the next
 # word does. And do rows use few directions? They do if their effective rank, over that of random
-# rows, is below 0.7 for every seed.)
+# rows, is below 0.7 for every seed. On the made-up text 0.1 is asked now to be ahead: what passed
+# at 0.05, skip-gram above counting, did so by 0.053, and fell with other seeds.)
 
 # %%
 from functools import cache
@@ -200,7 +201,7 @@ def judged(judge, title, learned=0.1, ahead=0.05):
     return results
 
 
-classes = judged(classes_found, "a made-up text: next to one of their class")
+classes = judged(classes_found, "a made-up text: next to one of their class", ahead=0.1)
 
 # %%
 alike = judged(company_known, "a real text: agreement with the company in the unread part")
@@ -234,11 +235,25 @@ for ax, (title, results) in zip(axes.flat, panels.items()):
     for k, way in enumerate([*list(ways)[:5], "random rows"]):
         at = results.scores[way]
         low, middle, high = np.array([np.quantile(x, (0, 0.5, 1)) for x in at.values()]).T
-        ax.fill_between(list(at), low, high, alpha=0.15, color=plot.CYCLE[k])
-        ax.plot(list(at), middle, label=way, color=plot.CYCLE[k], marker=plot.MARKERS[k])
+        beside = np.array(list(at)) * 1.07 ** (k - 2.5)  # so that no range hides another
+        ax.vlines(beside, low, high, color=plot.CYCLE[k], alpha=0.6)
+        ax.plot(beside, middle, label=way, color=plot.CYCLE[k], marker=plot.MARKERS[k])
     ax.set_xscale("log")
     ax.set_xticks(list(at), [f"{words:,}" for words in at])
     ax.minorticks_off()
     ax.set(xlabel="words read", ylabel="median and range", title=title)
 axes[0, 0].legend(frameon=False)
 save_figure(figure, "lab_equal_words.png")
+
+# %% [markdown]
+# There is no best way without a judge. Who asks for the company on both sides finds skip-gram far
+# ahead of guessing the next word; who asks for what follows finds the next-word model in front, by
+# little. Counting is quick on a real text, where its judge counts too; on the made-up one it is the
+# last, though by too little in some runs for a claim. Two tables side by side know more of the
+# made-up text while little has been read, and less of the real one. Other seeds (100 to 104) bear
+# out every claim that is made here.
+#
+# All learn what the order of the words can teach, and of shuffled words nothing. With so few words
+# no way masters analogies. And at the end rows use nearly all of their 16 columns, though those of
+# skip-gram and CBOW begin in a few. What this does not show: longer texts, wider rows, and
+# subsampling, which is off so that all read every word.

@@ -38,7 +38,7 @@ D, BATCH, MODELS, TABLES = 16, 256, ("skip-gram", "next word"), ("input", "outpu
 V, N, PASSES = 300, 16_000, (1, 4, 16, 64)
 TEXTS = ("real", "thinned", "made up", "endless", "all equal")
 if options.quick:
-    V, N, PASSES, TEXTS = 100, 2_000, (1, 64), ("real", "all equal")
+    V, N, PASSES, TEXTS = 100, 1_500, (1, 64), ("real", "all equal")
 
 raw = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
 spoken = corpus.words(raw)
@@ -157,6 +157,7 @@ for row, model, trained in zip(axes, MODELS, (skip_gram, next_word)):
         row[0].plot(PASSES, middle, "o-", color=plot.PALETTE[colour], label=name)
     row[0].axhline(0, color="grey", lw=0.8)
     row[0].set_xscale("log", base=2)
+    row[0].set_xticks(PASSES, PASSES)
     row[0].set(xlabel="passes over the text", ylabel="rank correlation", ylim=(-1, 1))
     row[0].set_title(f"{model}: length and count")
     row[0].legend(frameon=False)
@@ -170,3 +171,14 @@ for row, model, trained in zip(axes, MODELS, (skip_gram, next_word)):
         ax.set_title(f"{model}, real text, {passes} pass{'es' * (passes > 1)}")
         ax.legend(frameon=False)
 save_figure(figure, "lab_long_rows.png")
+
+# %% [markdown]
+# So it is true early, and of the rows that read. With more reading the order turns round, in both
+# tables of both models, thinned or not: after 64 passes the rare words have the longer rows, and it
+# is still going that way. The threshold was written for "longer"; what is claimed in its place is
+# "shorter", by as much, and other seeds (100 to 104) bear it out.
+#
+# Reading the same words again is one reason, and not the whole: on a text that never comes back,
+# the rows that skip-gram reads with hold out; its other table, and the model of the next word, turn
+# there as well. What this does not show: where it ends, other optimisers (here plain descent for
+# skip-gram, Adam for the next word), weight decay, and larger vocabularies.
