@@ -32,7 +32,6 @@ import numpy as np
 
 from scratch_embed import Adam, geometry, plot
 from scratch_embed.lesson import across, begin, options, save_figure
-from scratch_embed.lesson.look.numbers import number
 from scratch_embed.models import NextToken, train
 from scratch_embed.text import corpus, ppmi, toy, word2vec
 
@@ -191,8 +190,7 @@ def judged(judge, title, learned=0.1, ahead=0.05):
         floor = np.maximum(results.final(f"{way}, shuffled"), results.final("random rows"))
         gain = results.final(way) - floor
         results.conclude(
-            f"{way} is {number(gain.min(), 2)} to {number(gain.max(), 2)} above random rows and "
-            "shuffled text",
+            f"{way} is {gain.min():.2f} to {gain.max():.2f} above random rows and shuffled text",
             bool(gain.min() > learned),
         )
     for pair in RIVALS:
