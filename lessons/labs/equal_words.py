@@ -246,8 +246,8 @@ save_figure(figure, "lab_equal_words.png")
 # %% [markdown]
 # There is no best way without a judge. Who asks for the company on both sides finds skip-gram far
 # ahead of guessing the next word; who asks for what follows finds the next-word model in front, by
-# little. Counting is quick on a real text, where its judge counts too; on the made-up one it is the
-# last, though by too little in some runs for a claim. Two tables side by side know more of the
+# too little for a claim. Counting is quick on a real text, where its judge counts too; on the
+# made-up one it is the last, and in some runs by little. Two tables side by side know more of the
 # made-up text while little has been read, and less of the real one. Other seeds (100 to 104) bear
 # out every claim that is made here.
 #
