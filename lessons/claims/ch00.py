@@ -210,14 +210,26 @@ def near_and_far(tables):
     return all(cosine(t, "cat", "dog") > cosine(t, "cat", "house") + 0.5 for t in tables)
 
 
-FOUND = "a next-word model on made-up sentences about pets and places, D = 8, five seeds of five"
-for id, holds in (
-    ("000-ch0-widget-bars", pets_alike),
-    ("000-ch0-widget-clusters", two_clusters),
-    ("000-ch0-far-parliamentary", near_and_far),
-    ("000-ch0-random-then-learned", pets_alike),
-):
-    measured(id, holds, learned, counter=untrained, because=FOUND)
+FOUND = "a next-word model on made-up sentences about pets and places, D = 8, five seeds"
+
+
+def cosines(tables, word):
+    """The cosine of "cat" and this word in each of the tables."""
+    return np.array([cosine(table, "cat", word) for table in tables])
+
+
+dog, house, the = (cosines(learned, word) for word in ("dog", "house", "the"))
+before = cosines(untrained, "dog")
+alike = f"cat and dog have a cosine of {dog.min():.2f} or more"
+SEEN = {
+    "widget-bars": f"{alike}, cat and the of {the.max():.2f} or less",
+    "widget-clusters": "on the first two axes cat and dog, and house and building, lie at most half "
+    "as far apart as the nearest pet and place",
+    "far-parliamentary": f"{alike}, cat and house of {house.max():.2f} or less",
+    "random-then-learned": f"{alike}; they started with {before.min():.2f} to {before.max():.2f}",
+}
+for (id, seen), holds in zip(SEEN.items(), (pets_alike, two_clusters, near_and_far, pets_alike)):
+    measured(f"000-ch0-{id}", holds, learned, counter=untrained, because=f"{FOUND}: {seen}")
 
 
 def verbs_apart(tables):
