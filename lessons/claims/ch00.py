@@ -223,8 +223,8 @@ before = cosines(untrained, "dog")
 alike = f"cat and dog have a cosine of {dog.min():.2f} or more"
 SEEN = {
     "widget-bars": f"{alike}, cat and the of {the.max():.2f} or less",
-    "widget-clusters": "on the first two axes cat and dog, and house and building, lie at most half "
-    "as far apart as the nearest pet and place",
+    "widget-clusters": "on the first two axes cat and dog, and house and building, lie at most "
+    "half as far apart as the nearest pet and place",
     "far-parliamentary": f"{alike}, cat and house of {house.max():.2f} or less",
     "random-then-learned": f"{alike}; they started with {before.min():.2f} to {before.max():.2f}",
 }
