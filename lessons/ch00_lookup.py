@@ -7,7 +7,7 @@
 # **Afterwards** you can write both halves of an embedding layer, and check that they are right.
 #
 # **Time** 15 minutes. **Needs** matrices, and a little NumPy.
-# **Exercises** `lookup_forward`, `lookup_backward`, `repeated_ids`.
+# **Exercises** `lookup_forward`, `finite_differences`, `lookup_backward`, `repeated_ids`.
 
 # %%
 import numpy as np

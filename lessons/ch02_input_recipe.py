@@ -8,7 +8,7 @@
 # each table, and say why rows are added and not put side by side.
 #
 # **Time** 20 minutes. **Needs** lessons 0, 10, 12.
-# **Exercises** `gpt2_embedding`, `bert_embedding`, `bag_mean`.
+# **Exercises** `input_embedding`, `bag_mean`.
 
 # %%
 import numpy as np
@@ -346,5 +346,5 @@ save_figure(figure, "ch02_taken_apart.png")
 # - Backward hands $g$ to every table. Rows that served all sentences collect from all: a sum.
 # - Adding is concatenate-and-project with other tables, and wide rows can be told apart again.
 #
-# Write GPT's and BERT's: `python -m lessons exercise gpt2_embedding`. Then lesson 5: what if the
+# Write it, both ways: `python -m lessons exercise input_embedding`. Then lesson 5: what if the
 # rows of one table are far longer than those of the other?

@@ -8,7 +8,7 @@
 # balances the two, and why a factor is also a learning rate.
 #
 # **Time** 15 minutes. **Needs** lessons 0, 2.
-# **Exercises** `sinusoids`, `transformer_embedding`.
+# **Exercises** `sinusoids`.
 
 # %%
 import numpy as np

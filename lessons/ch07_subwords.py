@@ -7,7 +7,7 @@
 # **Afterwards** you can write a byte pair tokenizer, say what a piece's row learns from, and choose
 # a size of vocabulary knowing what it costs.
 #
-# **Time** 25 minutes. **Needs** lessons 0, 1, 12. **Exercises** `bpe_merge`, `bag_mean`.
+# **Time** 25 minutes. **Needs** lessons 0, 1, 12. **Exercises** `bpe_merge`, `bpe_train`.
 
 # %%
 import re
@@ -346,5 +346,5 @@ save_figure(_draw(), "ch07_pieces.png")
 #   meaning, and hurts where they do not.
 # - Size is a trade: shorter texts against a larger table with more rows that nobody reads.
 #
-# Write both: `python -m lessons exercise bpe_merge` and `bag_mean`. Lesson 2 shows what else is
+# Write it: `python -m lessons exercise bpe_merge`, then `bpe_train`. Lesson 2 shows what else is
 # added to a token's row before the first layer.

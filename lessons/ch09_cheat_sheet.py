@@ -6,7 +6,7 @@
 # **Afterwards** you can work out any line of the page again, with a pencil and a nudge.
 #
 # **Time** 15 minutes. **Needs** lessons 0, 2, 3, 5, 7, 12, 13, 14.
-# **Exercises** `tied_table`, `unfold_fold`.
+# **Exercises** `tied_model`, `tied_table`, `unfold_fold`.
 
 # %%
 import numpy as np
@@ -346,5 +346,5 @@ save_figure(_sheet(), "ch09_cheat_sheet.png")
 # - A table costs V times D numbers, a tied head costs none, and learned positions are a table.
 # - A rule to remember is better replaced by something to measure: divide the two lengths.
 #
-# The hardest line of the page to write from memory: `python -m lessons exercise tied_table`. Last
-# comes lesson 23: how fast the loops behind the page can be.
+# Now put it all together and train it: `python -m lessons exercise tied_model`. Last comes lesson
+# 23: how fast the loops behind the page can be.

@@ -7,7 +7,7 @@
 # wrong, and by how much, when the lines are read in another order.
 #
 # **Time** 15 minutes. **Needs** lessons 0 and 10.
-# **Exercises** `backward_order`.
+# **Exercises** `tanh_layer`, `backward_order`.
 
 # %%
 import numpy as np

@@ -8,7 +8,7 @@
 # them, and carry the gradient on into the table that made the scores.
 #
 # **Time** 20 minutes. **Needs** lessons 0 and 10.
-# **Exercises** `cross_entropy`.
+# **Exercises** `softmax_backward`, `cross_entropy`.
 
 # %%
 import numpy as np

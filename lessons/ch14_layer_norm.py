@@ -7,7 +7,8 @@
 # **Afterwards** you can derive LayerNorm's gradient, write it in four lines, and tell from wrong
 # numbers which term is missing.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 11. **Exercises** `layer_norm_backward`.
+# **Time** 15 minutes. **Needs** lessons 0, 11.
+# **Exercises** `rms_norm`, `standardize`, `layer_norm_backward`.
 
 # %%
 import numpy as np
@@ -270,5 +271,6 @@ save_figure(_draw(cloud), "ch14_clouds.png")
 # - Its backward has a term for each statistic; leave one out and the shapes stay right.
 # - The gradient never points along the row: a norm does not reward length.
 #
-# Write it: `python -m lessons exercise layer_norm_backward`. Lesson 15 shows why length matters so
-# much where there is no norm: in attention.
+# Write it in three steps: `python -m lessons exercise rms_norm`, then `standardize`, then
+# `layer_norm_backward`. Lesson 15 shows why length matters so much where there is no norm: in
+# attention.

@@ -8,6 +8,7 @@
 # has grown too long.
 #
 # **Time** 20 minutes. **Needs** lessons 0, 12, 14.
+# **Exercises** `attention_backward`, `rotary`.
 
 # %%
 import numpy as np
@@ -263,4 +264,6 @@ save_figure(_draw(pictures), "ch15_weights.png")
 # - Softmax shares: each score's gradient first loses the average. They sum to zero.
 # - A long key is loved or shunned by direction, a long query is decided, a norm ends both.
 #
-# Where next: lesson 16 uses attention to give one row two meanings.
+# Write its way back: `python -m lessons exercise attention_backward`. Most models now turn queries
+# and keys by their place before they compare them (RoPE, Su et al. 2021), so that a score depends
+# on how far apart two places are: `rotary`. Lesson 16 uses attention to give one row two meanings.

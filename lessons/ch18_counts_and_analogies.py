@@ -6,7 +6,7 @@
 # **Afterwards** you can make word vectors from counts alone, say what skip-gram's scores stand for,
 # and ask an analogy without fooling yourself.
 #
-# **Time** 20 minutes. **Needs** lessons 12, 17.
+# **Time** 20 minutes. **Needs** lessons 12, 17. **Exercises** `ppmi`.
 
 # %%
 import itertools
@@ -287,4 +287,4 @@ save_figure(_draw(), "ch18_plurals.png")
 # - PMI asks who meets more often than by chance, not who meets often.
 # - An analogy with the inputs left out answers an easier question. Say which was asked.
 #
-# Where next: lesson 19 turns to the options of an embedding layer.
+# Write it: `python -m lessons exercise ppmi`. Lesson 19 turns to the options of an embedding layer.

@@ -6,7 +6,7 @@
 # **Afterwards** you can write each in three lines, and know which of them changes your table
 # behind your back.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 1.
+# **Time** 15 minutes. **Needs** lessons 0, 1. **Exercises** `padding_and_max_norm`.
 
 # %%
 import numpy as np
@@ -199,4 +199,5 @@ save_figure(_draw(), "ch19_frequency.png")
 # - `max_norm`: a lookup that shortens rows in the table, and a gradient that does not know of it.
 # - `scale_grad_by_freq`: the mean of a row's gradients in the batch instead of their sum.
 #
-# Where next: lesson 20 never makes the gradients of the rows that nobody read.
+# Write two of them: `python -m lessons exercise padding_and_max_norm`. Lesson 20 never makes the
+# gradients of the rows that nobody read.

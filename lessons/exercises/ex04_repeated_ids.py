@@ -6,6 +6,7 @@ and holds their sums, each row once, so that an optimiser can walk over it witho
 
 import numpy as np
 
+LESSON = 0
 LEVEL = "easy"
 HINTS = """
 `np.unique(ids)` gives the distinct ids, sorted.

@@ -7,6 +7,7 @@ run       checks files in a process of their own, with a limit on its time
 child     what that process does
 judge     one file against its exercise: from loading it to the verdict
 trial     the questions that an exercise's checks can ask
+guilty    the line to look at first
 compare   an answer against the one it should be
 report    the verdict in words
 """

@@ -15,7 +15,6 @@ from scratch_embed.lesson.exercises.report import indented, listing, shown_path,
 from scratch_embed.lesson.exercises.run import Job, check
 from scratch_embed.lesson.usage import Parser, UsageError
 from scratch_embed.look.render import markdown
-from scratch_embed.look.terminal import paint
 
 EXAMPLES = """\
 python -m lessons exercise                          list them, with your state
@@ -102,7 +101,7 @@ def _chosen(word: str, exercises: dict[str, Exercise]) -> Exercise:
 
 def _begun(exercise: Exercise, desk: Desk) -> int:
     path = shown_path(desk.path(exercise))
-    print(f"{paint(exercise.doc, 'bold')}\n\nWritten: {path}, with the contract and an example.")
+    print(f"{markdown(exercise.doc)}\n\nWritten: {path}, with the contract and an example.")
     print(f"Edit it, then check it: {desk.command(exercise)}")
     return 0
 

@@ -12,39 +12,46 @@ RTOL = 1e-7  # of the largest number of the answer
 class Wrong(Exception):
     """An answer is not right.
 
-    sentence says how, detail shows it; line is the learner's, where it is known; named is whether
-    the sentence tells the mistake itself and not only what came of it.
+    sentence   says how, and detail shows it.
+    line       the learner's, where it is known.
+    named      whether the sentence tells the mistake itself and not only what came of it.
+    result     which of several results is wrong.
+    variable   the argument that should have been changed otherwise, or not at all.
+    pattern    what the guilty line looks like, a regular expression.
     """
 
     def __init__(
-        self, sentence: str, detail: str = "", line: int | None = None, named: bool = False
-    ):
+        self, sentence: str, detail: str = "", line: int | None = None, named: bool = False,
+        result: int | None = None, variable: str | None = None, pattern: str | None = None,
+    ):  # fmt: skip
         super().__init__(sentence)
         self.sentence, self.detail, self.line, self.named = sentence, detail, line, named
+        self.result, self.variable, self.pattern = result, variable, pattern
 
 
-def fit(got: Any, expected: Any, what: str) -> Any:
+def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
     """`got` as arrays, in the form of `expected`; raises Wrong when it has another form."""
+    place = {"result": result}
     if got is None and expected is not None:
-        raise Wrong(f"{what} is None, which is what a function without a return gives")
+        raise Wrong(f"{what} is None, which is what a function without a return gives", **place)
     if isinstance(expected, tuple):
         if not isinstance(got, (tuple, list)) or len(got) != len(expected):
             found = str(len(got)) if isinstance(got, (tuple, list)) else f"one {type(got).__name__}"
             raise Wrong(f"{what} must be {len(expected)} results, and is {found}", named=True)
-        names = (f"{what}, result {i}," for i in range(len(got)))
-        return tuple(fit(g, e, name) for g, e, name in zip(got, expected, names))
+        pairs = enumerate(zip(got, expected))
+        return tuple(fit(g, e, f"{what}, result {i},", i) for i, (g, e) in pairs)
     if not isinstance(expected, (np.ndarray, np.generic, float)):
         return _plain(got, expected, what)
     try:
         array = np.asarray(got)
     except ValueError:
-        raise Wrong(f"{what} is a ragged list: its rows differ in length") from None
+        raise Wrong(f"{what} is a ragged list: its rows differ in length", **place) from None
     if array.dtype.kind not in "biuf":
         kind = f"an array of {array.dtype}" if array.ndim else f"of type {type(got).__name__}"
-        raise Wrong(f"{what} is {kind} and not an array of real numbers")
+        raise Wrong(f"{what} is {kind} and not an array of real numbers", **place)
     if array.shape != np.shape(expected):
         sentence = f"{what} has shape {array.shape} and must have shape {np.shape(expected)}"
-        raise Wrong(sentence, named=True)
+        raise Wrong(sentence, named=True, **place)
     return array
 
 

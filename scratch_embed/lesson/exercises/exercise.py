@@ -1,5 +1,6 @@
 """One script of lessons/exercises: contract, solution, hints and checks in a single file.
 
+    LESSON = 0                              the lesson that it belongs to
     LEVEL = "easy"                          easy, medium or hard
     HINTS = "..."                           paragraphs, asked for one at a time
     IN_PLACE = ("table",)                   parameters that the functions change (optional)
@@ -11,7 +12,7 @@
     def check(trial):
         (what to try, see `trial.Trial`)
 
-The learner writes the public functions other than `check`. Their stub is the same script with the
+The learner writes the public functions above `check`. Their stub is the same script with the
 bodies taken out, so a contract and its solution cannot drift apart. Reading runs nothing.
 """
 
@@ -58,6 +59,11 @@ class Exercise:
         return self.doc.partition("\n")[0].rstrip(".")
 
     @property
+    def lesson(self) -> int | None:
+        """The number of the lesson that teaches what it asks."""
+        return self._constant("LESSON", None)
+
+    @property
     def level(self) -> str:
         return self._constant("LEVEL", "medium")
 
@@ -79,7 +85,9 @@ class Exercise:
     def functions(self) -> list[ast.FunctionDef]:
         """What the learner is to write."""
         found = [node for node in self.tree.body if isinstance(node, ast.FunctionDef)]
-        return [f for f in found if not f.name.startswith("_") and f.name != "check"]
+        before = [node.lineno for node in found if node.name == "check"]
+        last = before[0] if before else len(self.source)
+        return [f for f in found if not f.name.startswith("_") and f.lineno < last]
 
     def stub(self, command: str) -> str:
         """The learner's file before they write in it: contracts without bodies.
@@ -131,13 +139,3 @@ def find(folder: Path) -> dict[str, Exercise]:
     paths = [path for path in folder.glob("ex*.py") if NAME.fullmatch(path.name)]
     found = sorted(map(load, paths), key=lambda exercise: exercise.number)
     return {exercise.name: exercise for exercise in found}
-
-
-def definition_line(file: Path, name: str) -> int | None:
-    """Where the file defines a function of that name, last."""
-    try:
-        nodes = ast.parse(file.read_bytes()).body
-    except (SyntaxError, ValueError):
-        return None
-    lines = [n.lineno for n in nodes if isinstance(n, ast.FunctionDef) and n.name == name]
-    return lines[-1] if lines else None

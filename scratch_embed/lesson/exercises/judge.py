@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from scratch_embed.lesson.exercises.compare import Wrong, difference, fit
-from scratch_embed.lesson.exercises.exercise import Exercise, definition_line, load
+from scratch_embed.lesson.exercises.exercise import Exercise, load
+from scratch_embed.lesson.exercises.guilty import guilty_line
 from scratch_embed.lesson.exercises.trial import Trial
 
 
@@ -52,10 +53,10 @@ def judge(exercise_path: str | Path, file: str | Path, timed: bool = True) -> di
             raise wrong
         verdict["passed"] = True
     except Wrong as wrong:
-        line = wrong.line or _line_named_in(wrong.sentence, exercise, file)
+        line = wrong.line or _line_to_look_at(wrong, exercise, file)
         verdict |= {"sentence": wrong.sentence, "detail": wrong.detail, "line": line}
     except BaseException as error:  # noqa: BLE001 - whatever the file raises is told
-        verdict |= _told(error, file)
+        verdict |= _told(error, file, trial)
     if trial:
         verdict["found"] = trial.found
     return verdict
@@ -70,7 +71,8 @@ def _try_more(check: Callable, trial: Trial, wrong: Wrong | None) -> Wrong | Non
         check(trial)
     except Wrong as other:
         if other.named:  # the mistake itself: it comes first, and the hand value shows what it does
-            return Wrong(other.sentence, f"{wrong.detail}\n\n{other.detail}", other.line)
+            other.detail = f"{wrong.detail}\n\n{other.detail}"
+            return other
     except Exception:  # noqa: BLE001, S110 - the hand value is told; one thing at a time
         pass
     return wrong
@@ -133,11 +135,11 @@ def _line_of(function: Callable) -> int | None:
     return getattr(code, "co_firstlineno", None)
 
 
-def _line_named_in(sentence: str, exercise: Exercise, file: Path) -> int | None:
-    """The line where the function that the sentence speaks of begins."""
+def _line_to_look_at(wrong: Wrong, exercise: Exercise, file: Path) -> int | None:
+    """Where the function that the sentence speaks of makes what is wrong."""
     for contract in exercise.functions:
-        if re.search(rf"\b{contract.name}\b", sentence):
-            return definition_line(file, contract.name)
+        if re.search(rf"\b{contract.name}\b", wrong.sentence):
+            return guilty_line(file, contract.name, wrong.result, wrong.variable, wrong.pattern)
     return None
 
 
@@ -152,16 +154,21 @@ def hand_values(exercise: Exercise, trial: Trial, ours: types.ModuleType) -> Wro
     done = total = 0
     first = None
     for contract in exercise.functions:
-        scope = {**vars(ours), **vars(trial.yours)}
+        scope, places = {**vars(ours), **vars(trial.yours)}, {}
         for example in doctest.DocTestParser().get_examples(ast.get_docstring(contract)):
             if example.exc_msg:
                 total += 1
                 done += _refuses(example, {**scope, **_raw(trial)})
             elif not example.want:
+                places |= _places(example.source)
                 exec(example.source, scope)  # noqa: S102 - our own examples
             else:
                 total += 1
                 wrong = _value(example, scope, contract.name)
+                if wrong:
+                    shown = _first_name(example.source)
+                    wrong.result = places.get(shown)
+                    wrong.variable = shown if shown in exercise.in_place else None
                 first, done = first or wrong, done + (wrong is None)
     trial.found["hand values"] = f"{done} of {total} agree"
     return first
@@ -187,6 +194,20 @@ def _value(example: doctest.Example, scope: dict, name: str) -> Wrong | None:
     return Wrong(f"{name}: the worked example of the contract comes out otherwise", detail)
 
 
+def _places(source: str) -> dict[str, int]:
+    """{"dh": 0, "dE": 1} of `dh, dE = logits_backward(...)`"""
+    statement = ast.parse(source).body[-1]
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
+        return {}
+    targets = getattr(statement.targets[0], "elts", [])
+    return {target.id: place for place, target in enumerate(targets)}
+
+
+def _first_name(source: str) -> str:
+    """dE of `dE.round(4).tolist()`"""
+    return re.match(r"\w*", source)[0]
+
+
 def _numeric(values) -> bool:
     if isinstance(values, list):
         return all(map(_numeric, values))
@@ -208,7 +229,7 @@ def _refuses(example: doctest.Example, scope: dict) -> bool:
 # ---- errors --------------------------------------------------------------------------------------
 
 
-def _told(error: BaseException, file: Path) -> dict[str, Any]:
+def _told(error: BaseException, file: Path, trial: Trial | None) -> dict[str, Any]:
     """An error in one sentence, with the learner's line that raised it."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
     if not frames and hasattr(error, "raised_by"):
@@ -222,7 +243,7 @@ def _told(error: BaseException, file: Path) -> dict[str, Any]:
         Quit: "this ends the whole process; a function only returns",
         SystemExit: "this ends the whole process; a function only returns",
         TooMuch: f"this prints without end: {text}",
-        RecursionError: "the function calls itself without end",
+        RecursionError: _too_deep(trial),
         MemoryError: f"this asks for more memory than there is: {text}",
         EOFError: "this waits for input, and a check has nobody to type it",
     }
@@ -231,10 +252,21 @@ def _told(error: BaseException, file: Path) -> dict[str, Any]:
     return {"sentence": sentence, "detail": frames[-1].line or "", "line": frames[-1].lineno}
 
 
+def _too_deep(trial: Trial | None) -> str:
+    """Of a function that calls itself: without end, or for too many steps?"""
+    done = re.match(r"(\d+) of (\d+)", trial.found.get("hand values", "")) if trial else None
+    if done is None or done[1] != done[2]:
+        return "the function calls itself without end"
+    return (
+        f"the function comes to an end on a small input, and on a larger one it calls itself more "
+        f"than {sys.getrecursionlimit():,} deep, which Python does not allow: use a loop"
+    )
+
+
 def _compiler_says(error: Exception, file: Path) -> dict[str, Any]:
     """An error from below a function that has no frame of its own: Numba, or compiled code."""
     first = [line.strip() for line in str(error).splitlines() if line.strip()][:2]
     number = re.search(r"line (\d+)", str(error))
-    line = int(number[1]) if number else definition_line(file, error.raised_by)
+    line = int(number[1]) if number else guilty_line(file, error.raised_by)
     sentence = f"{error.raised_by} raises {type(error).__name__}: {' '.join(first)}"
     return {"sentence": sentence, "detail": str(error).strip()[:1500], "line": line}

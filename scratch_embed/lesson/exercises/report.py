@@ -9,7 +9,7 @@ from typing import Any
 
 from scratch_embed.lesson.exercises.desk import NOT_BEGUN, NOT_YET, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise
-from scratch_embed.look.terminal import paint, table, width, wrap
+from scratch_embed.look.terminal import paint, table, visible, width, wrap
 
 COLOURS = {SOLVED: "green", NOT_YET: "red", NOT_BEGUN: "dim"}
 MOST_LINES = 12  # shown of what a file printed
@@ -22,8 +22,11 @@ def listing(exercises: Mapping[str, Exercise], desk: Desk) -> str:
         state = desk.state(exercise)
         solved += state == SOLVED
         state = paint(state, COLOURS.get(state, "yellow"))
-        rows.append([str(exercise.number), exercise.name, exercise.level, exercise.title, state])
-    text = table(["", "exercise", "level", "what to write", "state"], rows, right=[0])
+        lesson = "" if exercise.lesson is None else str(exercise.lesson)
+        what = exercise.title.partition(":")[0]
+        rows.append([str(exercise.number), exercise.name, lesson, exercise.level, what, state])
+    head = ["", "exercise", "lesson", "level", "what to write", "state"]
+    text = table(head, rows, right=[0, 2])
     return f"{text}\n\n{solved} of {len(rows)} solved, in {shown_path(desk.folder)}"
 
 
@@ -48,7 +51,13 @@ def _wrong(file: Path, found: Mapping[str, Any]) -> str:
     ended = found["sentence"].endswith((".", "?"))
     sentence = "\n".join(wrap(f"{place}: {found['sentence']}{'.' * (not ended)}", width()))
     detail = indented(found["detail"].splitlines())
+    detail = [part for line in detail for part in _fitting(line)]
     return "\n\n".join([paint(sentence, "red"), *(["\n".join(detail)] if detail else [])])
+
+
+def _fitting(line: str) -> list[str]:
+    """A line as it is, or cut where it is wider than the terminal."""
+    return wrap(line.lstrip(), width(), "  ", "    ") if visible(line) > width() else [line]
 
 
 def indented(lines: list[str]) -> list[str]:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scratch_embed.lesson.exercises.exercise import Exercise, definition_line
+from scratch_embed.lesson.exercises.exercise import Exercise
+from scratch_embed.lesson.exercises.guilty import definition
 
 BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -98,7 +99,8 @@ def _ended(job: Job, code: int | None, faults: str) -> dict[str, Any]:
     """The verdict on a file that ended the process, from what was written on the way down."""
     line = _line(job.file, faults)
     if line is None and len(job.exercise.functions) == 1:  # compiled code has no lines
-        line = definition_line(job.file, job.exercise.functions[0].name)
+        function = definition(job.file, job.exercise.functions[0].name)
+        line = function.lineno if function else None
     reason = faults.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
     if code is None or reason.startswith("Timeout"):
         sentence = f"this was still running after {_limit(job):g} s: does a loop ever end?"

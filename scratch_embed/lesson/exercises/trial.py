@@ -6,6 +6,7 @@
         trial.gradients("lookup_backward", ..., E=E, ids=ids)   what finite differences say
     trial.raises("lookup_forward", IndexError, E=E, ids=ids)    a refusal
     trial.lean("sgd_step", most=1e6, ...)                       memory
+    trial.reaches("train", "loss", loss, target)                what training has come to
     trial.faster("scatter_add", readable, times=20, ...)        speed
 
 Each raises `Wrong` at the first answer that is not right.
@@ -51,7 +52,8 @@ class Asked:
             if name not in self.in_place and difference(value, given[name]):
                 raise Wrong(
                     f"{self.name} changes its argument {name} in place, and whoever passed it "
-                    "still needs it: work on a copy"
+                    "still needs it: work on a copy",
+                    variable=name,
                 )
         return fit(got, expected, f"the answer of {self.name}")
 
@@ -98,18 +100,29 @@ class Trial:
             ids[-1] = ids[0]
         return ids.reshape(shape)
 
-    def same(self, name: str, **arguments: Any) -> None:
-        """The learner's function must answer as the solution does, and leave arrays as it does."""
+    def same(
+        self, name: str, mistakes: Mapping[str | tuple, Callable] | None = None, **arguments: Any
+    ) -> None:
+        """The learner's function must answer as the solution does, and leave arrays as it does.
+
+        mistakes: {a sentence: the function that makes this mistake}, to know a wrong answer, or a
+        wrong change of an argument, by. (a sentence, what the guilty line looks like) will do too.
+        """
         asked = getattr(self.yours, name)
         theirs, ours = copies(arguments), copies(arguments)
         expected = asked.ours(**ours)
-        compared = {f"{name}({', '.join(arguments)})": (asked(**theirs), expected)}
-        for changed in self.in_place:
-            compared[f"after {name}, {changed}"] = theirs[changed], ours[changed]
-        for what, (answer, right) in compared.items():
-            off = difference(answer, right)
-            if off:
-                raise Wrong(f"{what} {off}", told(arguments))
+        got = asked(**theirs)
+        if off := difference(got, expected):
+            known = _same_mistake(mistakes or {}, arguments, got)
+            wrong = _off(known, f"{name}({', '.join(arguments)}) {off}", arguments)
+            wrong.result = _first_wrong(got, expected)
+            raise wrong
+        for changed in set(self.in_place) & set(arguments):
+            if off := difference(theirs[changed], ours[changed]):
+                known = _same_mistake(mistakes or {}, arguments, theirs[changed], changed)
+                wrong = _off(known, f"after {name}, {changed} {off}", arguments)
+                wrong.variable = changed
+                raise wrong
         self._cases += 1
         self.found["random cases"] = f"{self._cases} agree"
 
@@ -150,7 +163,9 @@ class Trial:
         if not report.passed:
             constants = {key: value for key, value in values.items() if not learns[key]}
             known = _mistake(mistakes or {}, backward, np.shape(forward(*values.values())))
-            raise _gradient_wrong(name, report, constants, known)
+            wrong = _gradient_wrong(name, report, constants, known)
+            wrong.result = _first_input_wrong(report, list(tensors))
+            raise wrong
         self._checks += 1
         self._entries += len(report.rows)
         checks = "1 check" if self._checks == 1 else f"{self._checks} checks"
@@ -171,6 +186,13 @@ class Trial:
         if peak > most:
             raise Wrong(f"{name} takes too much memory, {size}: {because}")
         self.found["memory"] = size
+
+    def reaches(self, name: str, what: str, value: float, target: float) -> None:
+        """What the function has brought about must be `target` or less."""
+        told = f"{value:.4f}, at most {target:.4f} asked"
+        if not value <= target:
+            raise Wrong(f"{name} does not reach its target: {what}, is {told}")
+        self.found[what] = told
 
     def faster(self, name: str, readable: Callable, times: float, **arguments: Any) -> None:
         """The function must be `times` as fast as a readable loop on the same arguments."""
@@ -208,6 +230,40 @@ def told(arguments: Mapping[str, Any]) -> str:
     return "\n".join(shown(name, value) for name, value in arguments.items())
 
 
+def _same_mistake(
+    mistakes: Mapping[str | tuple, Callable], arguments: Mapping[str, Any], got: Any,
+    changed: str | None = None,
+) -> str | tuple | None:  # fmt: skip
+    """The key of the mistake that makes this answer, or this of the argument it changes."""
+    for sentence, wrong in mistakes.items():
+        handed = copies(arguments)
+        answer = wrong(**handed)
+        if difference(got, handed[changed] if changed else answer) is None:
+            return sentence
+    return None
+
+
+def _off(known: str | tuple | None, off: str, arguments: Mapping[str, Any]) -> Wrong:
+    """An answer that is off: by a mistake that is known, or just where."""
+    sentence, pattern = known if isinstance(known, tuple) else (known, None)
+    detail = f"{off}\n\n{told(arguments)}" if known else told(arguments)
+    return Wrong(sentence or off, detail, named=known is not None, pattern=pattern)
+
+
+def _first_wrong(got: Any, expected: Any) -> int | None:
+    """Which of several results differs first; None for a single one."""
+    if not isinstance(expected, tuple):
+        return None
+    return next(i for i, (g, e) in enumerate(zip(got, expected)) if difference(g, e))
+
+
+def _first_input_wrong(report, names: list[str]) -> int | None:
+    """Which of several inputs has a wrong gradient; None where there is one input."""
+    wrong = {row.parameter for row in report.rows if not row.passed}
+    found = [position for position, name in enumerate(names) if name in wrong]
+    return found[0] if found and len(names) > 1 else None
+
+
 def _mistake(mistakes: Mapping[str, Callable], backward: Callable, shape: tuple) -> str | None:
     """The sentence of the mistake that answers a random dout as the learner's backward does."""
     dout = np.random.default_rng(0).standard_normal(shape)
@@ -223,8 +279,7 @@ def _gradient_wrong(name: str, report, constants: Mapping[str, Any], known: str 
     causes = [cause for cause in report.causes if cause.name != "local derivative"]
     sentence = known or (causes[0].sentence if causes else None)
     amiss = [f"amiss: {problem}" for problem in report.problems]
-    others = [f"also likely: {cause.sentence}" for cause in causes[0 if known else 1 :]]
-    table = [report.table(ROWS_SHOWN), *report.remarks(), *others, *amiss]
+    table = [report.table(ROWS_SHOWN), *report.remarks(), *amiss]
     return Wrong(
         sentence or f"the gradient of {name} is not what finite differences say",
         "\n".join([told(constants)] * bool(constants) + table),

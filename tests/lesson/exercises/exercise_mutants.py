@@ -39,7 +39,35 @@ ENTER = """
 EAGER = ENTER.replace("CONDITION", "True").replace("PART", "grads[value]")
 ONCE = ENTER.replace("CONDITION", "first").replace("PART", "grads[value]")
 EVERY_PATH = ENTER.replace("CONDITION", "True").replace("PART", "part")
+RECURSIVE = """
+    grads = np.zeros(leaves + len(tape))
+
+    def enter(line):
+        if line >= 0:
+            for value, slope in zip(*tape[line]):
+                grads[value] += slope * grads[leaves + line]
+            enter(line - 1)
+
+    grads[-1] = 1.0
+    enter(len(tape) - 1)
+    return grads
+"""  # right, and too deep for a long tape
 ZEROS = "    grads = np.zeros(leaves + len(tape))\n"
+FROM_THE_RIGHT = """
+    out, i = [], len(tokens) - 1
+    while i >= 0:
+        joined = i and (tokens[i - 1], tokens[i]) == tuple(pair)
+        out.insert(0, tokens[i - 1] + tokens[i] if joined else tokens[i])
+        i -= 2 if joined else 1
+    return out
+
+    out, i = [], 0"""
+TURNED = """
+            for at in range(len(word) - 1, 0, -1):
+                if at < len(word) and (word[at - 1], word[at]) == best:
+                    word[at - 1 : at + 1] = [word[at - 1] + word[at]]
+            for token in word:
+"""
 PLACES = "rows, places = np.unique(ids, return_inverse=True)"
 
 MUTANTS = [
@@ -96,36 +124,21 @@ MUTANTS = [
         ("halves side by side", "PE[:, 0::2]", "PE[:, : (dim + 1) // 2]", "worked"),
     ),
     *_of(
-        "transformer_embedding",
-        ("factor forgotten backward", "np.sqrt(D) * dout", "dout", "0.5 times what it should be"),
-        ("factor twice", "np.sqrt(D) * dout", "D * dout", "2 times what it should be"),
-        ("repeats overwritten", "np.add.at(dE, ids, np.sqrt(D) * dout)",
-         "dE[ids] += np.sqrt(D) * dout", "keeps only the last use"),
-        ("no factor forward", "np.sqrt(D) * E[ids] + PE", "E[ids] + PE", "worked example"),
-        ("positions scaled too", "np.sqrt(D) * E[ids] + PE", "np.sqrt(D) * (E[ids] + PE)",
-         "worked"),
-        ("no positions", " + PE", "", "worked example"),
-    ),
-    *_of(
-        "gpt2_embedding",
-        ("too long is not seen", "len(wpe) < T", "False", "must raise ValueError for 4 positions"),
-        ("mean over the batch", "dout.sum(axis=0)", "dout.mean(axis=0)", "number of uses"),
-        ("first sequence only", "dout.sum(axis=0)", "dout[0]", "only the first use"),
-        ("repeats overwritten", "np.add.at(dwte, ids, dout)", "dwte[ids] += dout", "the last use"),
-        ("positions by id", "+ wpe[:T]", "+ wpe[ids]", "worked example"),
-        ("later positions paid", "np.zeros((num_positions, D))", "np.ones((num_positions, D))",
-         "entries of wpe that get none"),
-    ),
-    *_of(
-        "bert_embedding",
+        "input_embedding",
+        ("too long is not seen", "len(position) < T", "False",
+         "must raise ValueError for 4 positions"),
         ("segments overwritten", "np.add.at(dsegment, segments, dout)",
-         "dsegment[segments] += dout", "only the last use"),
+         "dsegment[segments] += dout", "keeps of each segment only the last use"),
         ("tokens overwritten", "np.add.at(dtoken, ids, dout)", "dtoken[ids] += dout",
-         "only the last use"),
-        ("position of one sequence", "dout.sum(axis=0)", "dout[0]", "only the first use"),
+         "keeps of a repeated token only the last use"),
+        ("position of one sequence", "dout.sum(axis=0)", "dout[0]",
+         "pays the positions for the first sequence only"),
+        ("mean over the batch", "dout.sum(axis=0)", "dout.mean(axis=0)",
+         "averages the positions over the batch"),
         ("order of the three", "return dtoken, dposition, dsegment",
          "return dtoken, dsegment, dposition", "result 1, has shape"),
         ("no segment", " + segment[segments]", "", "worked example"),
+        ("positions by id", "position[:T]", "position[ids]", "worked example"),
     ),
     *_of(
         "tied_logits",
@@ -148,11 +161,176 @@ MUTANTS = [
     ),
     *_of(
         "bpe_merge",
-        ("overlapping merge", "i += 2", "i += 1", "worked example"),
-        ("last token lost", "while i < len(tokens)", "while i < len(tokens) - 1", "worked example"),
+        ("a token used twice", "i += 2", "i += 1", "merge uses a token twice"),
+        ("last token lost", "while i < len(tokens)", "while i < len(tokens) - 1",
+         "merge loses the last token"),
         ("reads past the end", "i + 1 < len(tokens) and ", "", "IndexError"),
-        ("first pair not counted", "pairwise(tokens)", "pairwise(tokens[1:])", "worked example"),
-        ("each pair once", "counts.get(pair, 0) + 1", "1", "worked example"),
+        ("first pair not counted", "pairwise(tokens)", "pairwise(tokens[1:])",
+         "leaves out the first pair"),
+        ("each pair once", "counts.get(pair, 0) + 1", "1", "and not how often"),
+        ("steps of two", "pairwise(tokens)", "zip(tokens[::2], tokens[1::2])",
+         "counts each second pair"),
+        ("either way round", "pairwise(tokens)", "map(tuple, map(sorted, pairwise(tokens)))",
+         "for one pair"),
+        ("overlaps from the right", "    out, i = [], 0", FROM_THE_RIGHT,
+         "merge joins overlapping pairs from the right"),
+    ),
+    *_of(
+        "bpe_train",
+        ("ties to the last", "max(counts, key=counts.get)", "max(reversed(counts), key=counts.get)",
+         "takes the last in the text"),
+        ("ties to the alphabet", "max(counts, key=counts.get)",
+         "min(counts, key=lambda p: (-counts[p], p))", "the smallest in the alphabet"),
+        ("across words", "[list(word) for word in words], []", "[list(''.join(words))], []",
+         "counts across words"),
+        ("counts once for all", "        counts = {}\n        for word in tokens",
+         ("        counts = {} if not merges else {p: counts[p] for p in counts if p != best}\n"
+         "        for word in tokens * (not merges)"), "does not update its counts"),
+        ("words counted once", "[list(word) for word in words], []",
+         "[list(word) for word in dict.fromkeys(words)], []", "counts a word once"),
+        ("no end", "        if not counts:\n            break\n", "", "ValueError"),
+        ("the rarest", "max(counts, key=counts.get)", "min(counts, key=counts.get)",
+         "takes the rarest pair"),
+        ("only the first place", "if tokens[n] and (tokens[n][-1], token) == best:",
+         ("if best[0] + best[1] not in tokens[n] and tokens[n] and "
+         "(tokens[n][-1], token) == best:"), "merges a pair once in a word"),
+        ("from the right", "            for token in word:\n", TURNED,
+         "overlapping pairs from the right"),
+    ),
+    *_of(
+        "finite_differences",
+        ("up only", "(f(up) - f(down)) / (2 * h)", "(f(up) - f(x)) / h", "nudges up only"),
+        ("divided by h", "/ (2 * h)", "/ h", "divides by h, but"),
+        ("all at once", "up[i] += h\n        down[i] -= h", "up += h\n        down -= h",
+         "nudges all numbers at once"),
+        ("not put back", "    for i in np.ndindex(x.shape):\n        up, down = x.copy(), x.copy()",
+         "    down = x.copy()\n    for i in np.ndindex(x.shape):\n        up = down.copy()",
+         "does not put a nudged number back"),
+        ("in place", "up, down = x.copy(), x.copy()", "up, down = x, x.copy()",
+         "changes its argument x"),
+        ("flat arrays only", "np.ndindex(x.shape)", "range(len(x))", "should be"),
+    ),
+    *_of(
+        "tanh_layer",
+        ("no tanh forward", "return np.tanh(x @ W)", "return x @ W", "worked example"),
+        ("no tanh backward", "da = dout * (1 - out**2)", "da = dout", "leaves out tanh"),
+        ("not squared", "1 - out**2", "1 - out", "takes 1 - out for the slope"),
+        ("slope at out", "1 - out**2", "1 - np.tanh(out) ** 2", "takes the slope at out"),
+        ("dW past tanh", "x.T @ da", "x.T @ dout", "and not for dW"),
+        ("dx past tanh", "da @ W.T", "dout @ W.T", "and not for dx"),
+        ("transposed", "x.T @ da", "(x.T @ da).T", "result 1, has shape"),
+    ),
+    *_of(
+        "softmax_backward",
+        ("each for itself", "p * (dp - (dp * p).sum(axis=-1, keepdims=True))", "p * (1 - p) * dp",
+         "its own probability only"),
+        ("no shared term", "(dp - (dp * p).sum(axis=-1, keepdims=True))", "dp",
+         "lacks the term that all scores"),
+        ("plain sum", "(dp * p).sum(axis=-1", "dp.sum(axis=-1", "as the plain sum of dp"),
+        ("along the column", "(dp * p).sum(axis=-1", "(dp * p).sum(axis=0",
+         "along the wrong axis"),
+        ("added", "dp - (dp * p)", "dp + (dp * p)", "adds the shared term"),
+        ("overflow", "np.exp(z - z.max(axis=-1, keepdims=True))", "np.exp(z)", "is nan"),
+        ("one maximum for all", "z.max(axis=-1, keepdims=True)", "z.max()", "is nan"),
+    ),
+    *_of(
+        "rms_norm",
+        ("size held constant", "(dout - n * (dout * n).mean(axis=-1, keepdims=True))", "dout",
+         "holds the size of the row constant"),
+        ("sum for mean", "(dout * n).mean", "(dout * n).sum", "where the mean belongs"),
+        ("x for n", "(dout - n * (dout * n)", "(dout - x * (dout * x)",
+         "takes x where x / rms belongs"),
+        ("mean taken away", "n * (dout * n).mean", "dout.mean", "RMSNorm subtracts none"),
+        ("sign", "dout - n", "dout + n", "adds the path through the size"),
+        ("no eps", "return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)",
+         "return x / np.sqrt((x**2).mean(axis=-1, keepdims=True))", "should be"),
+    ),
+    *_of(
+        "standardize",
+        ("no path through the mean", "return dc - dc.mean(axis=-1, keepdims=True)", "return dc",
+         "lacks the path through the mean"),
+        ("no path through the variance", "dn - n * (dn * n).mean(axis=-1, keepdims=True)", "dn",
+         "lacks the path through the variance"),
+        ("of D - 1", "return c / np.sqrt((c**2).mean(axis=-1, keepdims=True) + eps)",
+         "return c / np.sqrt(x.var(axis=-1, ddof=1, keepdims=True) + eps)", "worked example"),
+        ("no mean forward", "    c = x - x.mean(axis=-1, keepdims=True)\n    return", ("    c = x\n"
+         "    return"), "worked example"),
+        ("eps outside", "    n = c / std", "    n = c / std + eps", "wrong"),
+    ),
+    *_of(
+        "attention_backward",
+        ("not divided", "dq = ds @ k / root\n    dk = ds.T @ q / root",
+         "dq = ds @ k\n    dk = ds.T @ q", "forgets to divide dq and dk by sqrt(D)"),
+        ("divided twice", "dq = ds @ k / root\n    dk = ds.T @ q / root",
+         "dq = ds @ k / root**2\n    dk = ds.T @ q / root**2", "divides dq and dk by D"),
+        ("no sharing", "(dp - (dp * p).sum(axis=1, keepdims=True))", "dp",
+         "lacks the term that the scores of a row share"),
+        ("no softmax", "ds = p * (dp - (dp * p).sum(axis=1, keepdims=True))", "ds = dp",
+         "leaves out the softmax"),
+        ("along the keys", "(dp * p).sum(axis=1", "(dp * p).sum(axis=0", "along the wrong axis"),
+        ("dv without a transpose", "p.T @ dout", "p @ dout", "matmul"),
+        ("q and k exchanged", "return dq, dk, dv", "return dk, dq, dv", "result 0, has shape"),
+    ),
+    *_of(
+        "rotary",
+        ("turned the other way", ("x[:, 0::2] * cos - x[:, 1::2] * sin\n"
+         "    out[:, 1::2] = x[:, 0::2] * sin + x"), ("x[:, 0::2] * cos + x[:, 1::2] * sin\n"
+         "    out[:, 1::2] = -x[:, 0::2] * sin + x"), "rotary turns the other way"),
+        ("turned on", ("dout[:, 0::2] * cos + dout[:, 1::2] * sin\n"
+         "    dx[:, 1::2] = dout[:, 1::2] * cos - dout"),
+         ("dout[:, 0::2] * cos - dout[:, 1::2] * sin\n"
+         "    dx[:, 1::2] = dout[:, 1::2] * cos + dout"), "turns on instead of back"),
+        ("not turned back", "    T, D = dout.shape", "    return dout\n    T, D = dout.shape",
+         "wrong"),
+        ("half of it", "dx[:, 1::2] = dout[:, 1::2] * cos - dout[:, 0::2] * sin",
+         "dx[:, 1::2] = dout[:, 1::2] * cos", "worked example"),
+        ("places from 1", "    T, D = x.shape\n    angle = np.arange(T)",
+         "    T, D = x.shape\n    angle = np.arange(1, T + 1)", "worked example"),
+    ),
+    *_of(
+        "ppmi",
+        ("bits", "np.log(ratio)", "np.log2(ratio)", "log2, and the natural one"),
+        ("negative kept", "np.maximum(np.log(ratio), 0)", "np.log(ratio)",
+         "keeps what is negative"),
+        ("rows twice", "P.sum(axis=0, keepdims=True)", "P.sum(axis=1, keepdims=True).T",
+         "the sums of the rows for both words"),
+        ("P(u) alone", " * P.sum(axis=0, keepdims=True)", "", "divides by P(u) alone"),
+        ("all alike", "P.sum(axis=1, keepdims=True) * P.sum(axis=0, keepdims=True)",
+         "np.full(P.shape, 1 / P.size)", "every pair for equally likely"),
+        ("nan for nobody", "np.divide(P, chance, out=np.ones(P.shape), where=counts > 0)",
+         "P / chance", "is nan"),
+    ),
+    *_of(
+        "padding_and_max_norm",
+        ("padding paid", "    dE[padding_idx] = 0\n", "", "pays the padding row"),
+        ("row 0 for the padding", "dE[padding_idx] = 0", "dE[0] = 0", "drops what arrives at row"),
+        ("repeats overwritten", "np.add.at(dE, ids, dout)", "dE[ids] += dout", "only the last"),
+        ("all rows", "rows = np.unique(ids)", "rows = np.arange(len(E))",
+         "rows that ids does not name"),
+        ("short ones too", "long = lengths > max_norm", "long = lengths > 0",
+         "makes short rows longer"),
+        ("no root", "np.sqrt((E[rows] ** 2).sum(axis=1))", "(E[rows] ** 2).sum(axis=1)",
+         "divides by the square of the length"),
+        ("a copy", "rows = np.unique(ids)", "E = E.copy(); rows = np.unique(ids)",
+         "worked example"),
+    ),
+    *_of(
+        "tied_model",
+        ("no lookup", "    np.add.at(dE, ids, da @ W.T)\n", "", "lacks what the lookup sends back"),
+        ("no scores", "dE = dz.T @ h", "dE = np.zeros(E.shape)", "lacks what the scores send back"),
+        ("repeats lost", "np.add.at(dE, ids, da @ W.T)", "dE[ids] += da @ W.T",
+         "keeps of a repeated id only the last"),
+        ("no tanh backward", "(dz @ E) * (1 - h**2)", "dz @ E", "leaves out the slope of tanh"),
+        ("no target", "    p[places, targets] -= 1\n", "", "forgets the target"),
+        ("not divided", "dz = p / len(ids)", "dz = p", "does not divide by N"),
+        ("uphill", "rate = lr *", "rate = -lr *", "train goes uphill"),
+        ("steps all alike", "lr * (1 - k / len(batches))", "lr", "does not shorten its steps"),
+        ("guesses what it reads", "text[places + 1])", "text[places])", "the letter that it reads"),
+        ("E alone learns", "        W -= rate * dW\n", "", "lets E learn, and not W"),
+        ("one before the other", "        W -= rate * dW\n",
+         "        W -= rate * model_backward(E, W, text[places], text[places + 1])[1]\n",
+         "changes E before it takes the gradient of W"),
+        ("new tables", "E -= rate * dE", "E = E - rate * dE", "should be"),
     ),
     *_of(
         "cross_entropy",
@@ -255,6 +433,7 @@ MUTANTS = [
         ("every path by itself", ZEROS, EVERY_PATH, "calls itself"),
         ("set for add", "grads[value] += ", "grads[value] = ", "worked example"),
         ("from the first line", "reversed(range(len(tape)))", "range(len(tape))", "worked example"),
+        ("calls itself for every line", ZEROS, RECURSIVE, "comes to an end on a small input"),
         ("slopes forgotten", "slope * grads", "grads", "worked"),
     ),
 ]  # fmt: skip

@@ -15,9 +15,12 @@ from scratch_embed.lesson.exercises.exercise import find
 from scratch_embed.lesson.exercises.judge import run_script
 from scratch_embed.lesson.exercises.run import Job, check_all
 from scratch_embed.lesson.exercises.trial import Trial
+from scratch_embed.lesson.walk import cells
+from scratch_embed.lesson.walk.course import Course
 from tests.lesson.exercises.exercise_mutants import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[3]
+COURSE = Course(ROOT / "lessons")
 EXERCISES = find(ROOT / "lessons" / "exercises")
 LEVELS = ["easy", "medium", "hard"]
 
@@ -59,7 +62,10 @@ def test_a_wrong_answer_is_refused_and_told(verdicts, mutant):
     verdict = verdicts[mutant.mistake, mutant.exercise]
     assert not verdict["passed"]
     assert mutant.says in f"{verdict['sentence']}\n{verdict['detail']}"
-    assert verdict["line"] is not None and "our mistake" not in verdict["sentence"]
+    assert "our mistake" not in verdict["sentence"]
+    text = EXERCISES[mutant.exercise].solution.replace(mutant.old, mutant.new)
+    guilty = text.splitlines()[verdict["line"] - 1].strip()
+    assert guilty and not guilty.startswith(("def ", "@", "import ", "from "))
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -77,10 +83,17 @@ def test_each_exercise_refuses_three_wrong_answers_and_there_are_enough():
     assert min(counts.values()) >= 3
 
 
-def test_they_go_from_easy_to_hard_and_are_numbered():
-    levels = [LEVELS.index(exercise.level) for exercise in EXERCISES.values()]
-    assert levels == sorted(levels) and set(levels) == {0, 1, 2}
+def test_they_are_numbered_in_the_order_of_their_lessons():
+    assert {exercise.level for exercise in EXERCISES.values()} == set(LEVELS)
     assert [e.number for e in EXERCISES.values()] == list(range(1, len(EXERCISES) + 1))
+    path = COURSE.whole_path
+    places = [path.index(exercise.lesson) for exercise in EXERCISES.values()]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_lesson_that_an_exercise_names_names_it(name):
+    assert name in cells.load(COURSE.lessons[EXERCISES[name].lesson]).head.exercises
 
 
 @pytest.mark.parametrize("name", EXERCISES)

@@ -42,7 +42,7 @@ def test_a_learner_begins_fails_reads_hints_and_solves(ask, tmp_path):
     file.write_text(wrong, encoding="utf-8")
     assert "not checked yet" in ask()[1]
     code, out = ask(NAME)
-    assert code == 1 and "not yet right" in out and "line 4: repeated ids are overwritten" in out
+    assert code == 1 and "not yet right" in out and "line 6: repeated ids are overwritten" in out
     assert "exactly those used more than once" in out and "3 hints are left" in out
     assert file.read_text(encoding="utf-8") == wrong
 

@@ -7,6 +7,7 @@ lookup, and every row from the scores.
 
 import numpy as np
 
+LESSON = 13
 LEVEL = "medium"
 HINTS = """
 Pretend that there are two tables, h = A[ids] and logits = h @ B.T, work out dA and dB, and add

@@ -6,6 +6,7 @@ change 25 kB.
 
 import numpy as np
 
+LESSON = 1
 LEVEL = "medium"
 IN_PLACE = ("E",)
 HINTS = """

@@ -7,6 +7,7 @@ and its other gradient answers a question that a lookup hides: which row would h
 
 import numpy as np
 
+LESSON = 10
 LEVEL = "easy"
 HINTS = """
 For `one_hot`: rows of the identity, `np.eye(num_rows)[ids]`, or a comparison of `ids[:, None]`

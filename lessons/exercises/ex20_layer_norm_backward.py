@@ -1,22 +1,20 @@
-"""The backward of LayerNorm: three paths from each number to each output.
+"""The backward of LayerNorm: what `standardize` does, with a scale and a shift behind it.
 
 A number moves its own output, and through the mean and the variance every other output of its row.
-Ba, Kiros & Hinton 2016.
+The scale and the shift are learned, and get gradients of their own. Ba, Kiros & Hinton 2016.
 """
 
 import numpy as np
 
 from scratch_embed.ops.norm import layer_norm_forward
 
+LESSON = 14
 LEVEL = "hard"
 HINTS = """
 dbeta is the sum of dout over the rows, dgamma that of dout * x_hat.
 
-Let g = gamma * dout be the gradient of x_hat. If mean and variance were constants, dx would be
-g / std. Two more terms are taken away inside the bracket.
-
-Through the mean: every number of the row lowers all outputs alike, so take mean(g) away.
-Through the variance: take x_hat * mean(g * x_hat) away.
+What arrives at x_hat is g = gamma * dout. From there on it is `standardize_backward`, with g for
+dn.
 
 dx = (g - mean(g) - x_hat * mean(g * x_hat)) / std, means over the last axis, with
 keepdims=True.

@@ -6,6 +6,7 @@ probabilities, minus 1 at the target.
 
 import numpy as np
 
+LESSON = 12
 LEVEL = "medium"
 HINTS = """
 A score of 1000 has no exponential. Take the largest score of each row away first: the softmax

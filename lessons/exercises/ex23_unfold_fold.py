@@ -6,6 +6,7 @@ only move numbers, so each is the gradient of the other.
 
 import numpy as np
 
+LESSON = 3
 LEVEL = "medium"
 HINTS = """
 Split both sides by a reshape: (C, H, W) -> (C, H/P, P, W/P, P). No number moves yet.

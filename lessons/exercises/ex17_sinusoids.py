@@ -6,6 +6,7 @@ is learned: every pair of columns is a clock hand with a speed of its own.
 
 import numpy as np
 
+LESSON = 5
 LEVEL = "easy"
 HINTS = """
 Column pair i has the angles `pos / 10000 ** (2 * i / dim)`. With `np.arange(0, dim, 2)` you get

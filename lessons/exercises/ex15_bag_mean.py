@@ -8,6 +8,7 @@ import numpy as np
 
 from scratch_embed.ops.bag import BagSaved
 
+LESSON = 2
 LEVEL = "medium"
 HINTS = """
 `np.diff(offsets)` gives the sizes of the bags, and `np.repeat(np.arange(B), sizes)` tells for

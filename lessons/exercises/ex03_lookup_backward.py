@@ -8,6 +8,7 @@ import numpy as np
 
 from scratch_embed.ops.lookup import LookupSaved
 
+LESSON = 0
 LEVEL = "easy"
 HINTS = """
 Start from zeros of shape `(num_rows, D)`, and go through the ids one by one: the gradient of

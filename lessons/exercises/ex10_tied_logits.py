@@ -6,6 +6,7 @@ of the table (Press & Wolf 2017, when it is the table of the input).
 
 import numpy as np
 
+LESSON = 4
 LEVEL = "medium"
 HINTS = """
 All dot products at once are one matrix product: (N, D) with (D, V) gives (N, V).

@@ -7,6 +7,7 @@ is needed for both.
 
 import numpy as np
 
+LESSON = 11
 LEVEL = "hard"
 HINTS = """
 The last value moves by 1 when it moves by 1: its gradient is 1. Every other gradient begins at 0

@@ -7,6 +7,7 @@ by Numba, the same loop runs at the speed of C.
 import numpy as np
 from numba import njit
 
+LESSON = 23
 LEVEL = "hard"
 IN_PLACE = ("table",)
 SECONDS = 60

@@ -7,6 +7,7 @@ for large tables (torch.optim.SparseAdam).
 
 import numpy as np
 
+LESSON = 20
 LEVEL = "hard"
 IN_PLACE = ("E", "m", "v")
 HINTS = """

@@ -6,6 +6,7 @@ against each of K words drawn by chance low.
 
 import numpy as np
 
+LESSON = 17
 LEVEL = "hard"
 HINTS = """
 -ln s(x) = ln(1 + exp(-x)), and `np.logaddexp(0, -x)` computes it for x of any size.

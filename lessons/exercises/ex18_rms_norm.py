@@ -1,0 +1,84 @@
+"""RMSNorm and its way back: divide a row by its size.
+
+Zhang & Sennrich 2019, and the norm of most models since Llama. A number of the row moves its own
+output, and through the size it moves every other one. It is one path more than division has.
+"""
+
+import numpy as np
+
+LESSON = 14
+LEVEL = "medium"
+HINTS = """
+`rms = np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)`, a number for each row, and out = x /
+rms.
+
+If rms were a constant, dx would be dout / rms.
+
+But when x_j grows, rms grows, and all outputs of the row shrink. What they lose together is
+`(dout * n).mean(axis=-1, keepdims=True)` with n = x / rms, and x_j has a share n_j in it.
+
+dx = (dout - n * mean(dout * n)) / rms
+"""
+
+
+def rms_norm(x, eps):
+    """out = x / rms,   rms = sqrt(mean of x^2 + eps), the mean over a row     (N, D) -> (N, D)
+
+    3^2 and 4^2 have the mean 12.5, so a row of 3 and 4 is divided by 3.5355:
+
+    >>> rms_norm(np.array([[3.0, 4.0]]), 0.0).round(4).tolist()
+    [[0.8485, 1.1314]]
+    """
+    return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+
+
+def rms_norm_backward(dout, x, eps):
+    """dx = (dout - n mean(dout n)) / rms,   n = x / rms,   the mean over a row     -> (N, D)
+
+    dout (N, D) arrives; x (N, D) and eps are those of the forward.
+
+    To make a row longer changes nothing. So a gradient along the row itself must be 0:
+
+    >>> rms_norm_backward(np.array([[3.0, 4.0]]), np.array([[3.0, 4.0]]), 0.0).round(4).tolist()
+    [[0.0, 0.0]]
+    >>> rms_norm_backward(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]), 0.0).round(4).tolist()
+    [[0.181, -0.1358]]
+    """
+    rms = np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+    n = x / rms
+    return (dout - n * (dout * n).mean(axis=-1, keepdims=True)) / rms
+
+
+def check(trial):
+    for rng, eps in zip(trial.rounds(4), (1e-5, 0.1, 1e-5, 0.5)):
+        x = rng.standard_normal((3, 5))
+        trial.same("rms_norm", x=x, eps=eps)
+        trial.gradients(
+            "rms_norm_backward",
+            forward=lambda x, eps=eps: x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps),
+            backward=lambda dout, x=x, eps=eps: trial.yours.rms_norm_backward(dout, x, eps),
+            mistakes=_mistakes(x, eps),
+            x=x,
+        )
+
+
+def _mistakes(x, eps):
+    rms = np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+    n = x / rms
+
+    def wrong(shared):
+        return lambda dout: (dout - shared(dout)) / rms
+
+    return {
+        "rms_norm_backward holds the size of the row constant": wrong(lambda dout: 0),
+        "rms_norm_backward takes the sum over a row where the mean belongs":
+            wrong(lambda dout: n * (dout * n).sum(axis=-1, keepdims=True)),
+        "rms_norm_backward takes x where x / rms belongs":
+            wrong(lambda dout: x * (dout * x).mean(axis=-1, keepdims=True)),
+        "rms_norm_backward takes the mean of dout, as if a mean had been subtracted: RMSNorm "
+        "subtracts none": wrong(lambda dout: dout.mean(axis=-1, keepdims=True)),
+        "rms_norm_backward adds the path through the size instead of taking it away":
+            wrong(lambda dout: -n * (dout * n).mean(axis=-1, keepdims=True)),
+        "rms_norm_backward takes the mean down the columns: each row has its own size":
+            wrong(lambda dout: n * (dout * n).mean(axis=0, keepdims=True)),
+    }  # fmt: skip

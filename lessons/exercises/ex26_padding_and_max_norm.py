@@ -1,0 +1,120 @@
+"""A row that must not learn, and rows that must not grow: padding_idx and max_norm.
+
+Two options of every embedding layer. The one is a decision in the backward, the other an edit of
+the table before the forward.
+"""
+
+import numpy as np
+
+LESSON = 19
+LEVEL = "medium"
+IN_PLACE = ("E",)
+HINTS = """
+For the padding: the scatter-add of `lookup_backward`, and then `dE[padding_idx] = 0`. Nothing else
+changes; in the forward the row is read like any other.
+
+For max_norm: each row once, however often it is named. `np.unique(ids)` gives the rows.
+
+A row is shortened only where its length is above max_norm: multiply by max_norm / length there.
+Rows that are short enough stay to the last bit, and so do rows that were not named.
+"""
+
+
+def padded_backward(dout, ids, num_rows, padding_idx):
+    """The gradient of E[ids] for E, as if row padding_idx were a constant          -> (V, D)
+
+    dout (N, D), ids (N,) in 0..V-1, num_rows V, padding_idx in 0..V-1.
+
+    Row 0 pads: what arrives at it is dropped. Row 1 was read twice:
+
+    >>> dout, ids = np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1])
+    >>> padded_backward(dout, ids, 3, 0).tolist()
+    [[0.0], [5.0], [0.0]]
+    """
+    dE = np.zeros((num_rows, dout.shape[1]))
+    np.add.at(dE, ids, dout)
+    dE[padding_idx] = 0
+    return dE
+
+
+def shorten(E, ids, max_norm):
+    """Shorten each row that ids names and that is longer than max_norm to that length, in place
+
+    E (V, D) is changed, ids (N,) in 0..V-1, max_norm > 0. Returns nothing.
+
+    Rows 0 and 1 have the length 5, and only row 1 is named; row 2 is short enough:
+
+    >>> E = np.array([[3.0, 4.0], [3.0, 4.0], [0.1, 0.2]])
+    >>> shorten(E, np.array([1, 2, 1]), 1.0)
+    >>> E.round(4).tolist()
+    [[3.0, 4.0], [0.6, 0.8], [0.1, 0.2]]
+    """
+    rows = np.unique(ids)
+    lengths = np.sqrt((E[rows] ** 2).sum(axis=1))
+    long = lengths > max_norm
+    E[rows[long]] *= (max_norm / lengths[long])[:, None]
+
+
+def check(trial):
+    for rng in trial.rounds(5):
+        E, ids = rng.standard_normal((6, 3)), 1 + trial.ids(rng, 5, 5)
+        ids[1], pad = 0, int(ids[0])
+        trial.gradients(
+            "padded_backward",
+            forward=lambda E, ids, pad=pad: np.where((ids == pad)[:, None], 0.0, E[ids]),
+            backward=lambda dout, ids=ids, pad=pad: trial.yours.padded_backward(dout, ids, 6, pad),
+            mistakes=_mistakes(ids, pad),
+            E=E,
+            ids=ids,
+        )
+        trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=1.0)
+    trial.same("shorten", mistakes=CHANGES, E=0.1 * E, ids=ids, max_norm=1.0)
+    trial.same("shorten", mistakes=CHANGES, E=E, ids=ids[:0], max_norm=1.0)
+
+
+def _mistakes(ids, pad):
+    def scattered(dout):
+        dE = np.zeros((6, dout.shape[1]))
+        np.add.at(dE, ids, dout)
+        return dE
+
+    def overwritten(dout):
+        dE = np.zeros((6, dout.shape[1]))
+        dE[ids] += dout
+        dE[pad] = 0
+        return dE
+
+    return {
+        "padded_backward pays the padding row: what arrives at it must be dropped": scattered,
+        "padded_backward drops what arrives at row 0, and the padding is row padding_idx":
+            lambda dout: np.where(np.arange(6)[:, None] == 0, 0, scattered(dout)),
+        "padded_backward drops all rows but the padding's":
+            lambda dout: np.where(np.arange(6)[:, None] == pad, scattered(dout), 0),
+        "padded_backward keeps of a repeated id only the last gradient": overwritten,
+    }  # fmt: skip
+
+
+def _all_rows(E, ids, max_norm):
+    E *= np.minimum(1, max_norm / np.sqrt((E**2).sum(axis=1)))[:, None]
+
+
+def _short_ones_too(E, ids, max_norm):
+    rows = np.unique(ids)
+    E[rows] *= (max_norm / np.sqrt((E[rows] ** 2).sum(axis=1)))[:, None]
+
+
+def _cut(E, ids, max_norm):
+    E[ids] = np.clip(E[ids], -max_norm, max_norm)
+
+
+def _squared(E, ids, max_norm):
+    rows = np.unique(ids)
+    E[rows] *= np.minimum(1, max_norm / (E[rows] ** 2).sum(axis=1))[:, None]
+
+
+CHANGES = {
+    "shorten changes rows that ids does not name": _all_rows,
+    "shorten makes short rows longer: a row within max_norm stays as it is": _short_ones_too,
+    "shorten cuts each number by itself: a row keeps its direction": _cut,
+    "shorten divides by the square of the length: the root is missing": _squared,
+}
