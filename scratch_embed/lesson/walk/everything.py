@@ -13,7 +13,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,10 +23,6 @@ from scratch_embed.lesson.walk.course import Course
 from scratch_embed.look.terminal import paint
 
 KINDS = {"labs": "lab", "claims": "claims"}  # by folder; whatever else is a lesson
-# Every core has a process of its own, in which a second thread would only wait for the others.
-BLAS_THREADS = dict.fromkeys(
-    ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 USES = re.compile(r'values_of\(\s*"([\w/]+)"')
 
 
@@ -62,10 +57,7 @@ def run_everything(course: Course) -> list[Outcome]:
     groups = together(course)
     outcomes = []
     workers = min(os.cpu_count() or 1, len(groups)) or 1
-    with (
-        _environment(BLAS_THREADS),
-        ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
-    ):
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         try:
             for ended in as_completed([pool.submit(run_group, group) for group in groups]):
                 outcomes += ended.result()
@@ -74,18 +66,6 @@ def run_everything(course: Course) -> list[Outcome]:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return outcomes
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Processes begun in the block find these variables, where the user has not set them."""
-    added = {name: value for name, value in variables.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]
 
 
 def lines(outcomes: list[Outcome]) -> list[str]:
