@@ -33,33 +33,37 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import Adam, Embedding, plot
-from scratch_embed.functional import cross_entropy, relu
+from scratch_embed.functional import concatenate, cross_entropy, relu
 from scratch_embed.layers import Linear, SelfAttention
 from scratch_embed.layers.layer import Layer
 from scratch_embed.lesson import across, begin, options, save_figure
 
 begin()
-STEMS, D = 120, 16
-PREFIX, BLANK = STEMS, STEMS + 1  # their rows; that of the blank stays zero
+STEMS, D, BLANK, PREFIX = 120, 16, 0, 1  # of the prefix table's rows that of the blank stays zero
 
 
 # %%
 class Reader(Layer):
-    """Scores for bad and good                                             ids (N, 2) -> (N, 2)
+    """Scores for bad and good                         words (N, 2), prefix and stem -> (N, 2)
 
     heads : of attention, in which the stem asks both pieces; with 0, the pieces are added.
     bend : whether a layer with a relu follows.
     """
 
     def __init__(self, heads, bend, rng):
-        self.rows = Embedding(STEMS + 2, D, padding_idx=BLANK, rng=rng, init="1/sqrt(d)")
+        self.stems = Embedding(STEMS, D, rng=rng, init="1/sqrt(d)")
+        self.prefixes = Embedding(2, D, padding_idx=BLANK, rng=rng, init="1/sqrt(d)")
         self.mix = SelfAttention(D, heads, rng=rng) if heads else None
         self.up = Linear(D, D, rng=rng) if bend else None
         self.out = Linear(D, 2, rng=rng)
 
-    def __call__(self, ids):
-        rows = self.rows(ids)
-        h = self.mix(rows, real=ids != BLANK)[:, 1] if self.mix else rows.sum(axis=1)
+    def __call__(self, words):
+        rows = concatenate(self.prefixes(words[:, :1]), self.stems(words[:, 1:]), axis=1)
+        if self.mix:
+            there = np.column_stack([words[:, 0] != BLANK, np.ones(len(words), bool)])
+            h = self.mix(rows, real=there)[:, 1]
+        else:
+            h = rows.sum(axis=1)
         return self.out(relu(self.up(h)) if self.up else h)
 
 
@@ -70,6 +74,17 @@ READERS = {
     "two heads": {"heads": 2, "bend": False},
     "one head, MLP": {"heads": 1, "bend": True},
 }
+bare, long = (np.column_stack([np.full(STEMS, p), np.arange(STEMS)]) for p in (BLANK, PREFIX))
+
+
+def fit(reader, weights, words, labels, steps):
+    """Train these weights of the reader, with all words in every step."""
+    optimizer = Adam(weights, lr=0.01)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        cross_entropy(reader(words), labels).backward()
+        optimizer.step()
+    return reader
 
 
 def language(seed, prefix, known):
@@ -81,44 +96,100 @@ def language(seed, prefix, known):
 
 
 @cache
-def on_new_words(seed, steps, way, prefix="turns", known=STEMS // 2):
-    """The share of unseen words with the prefix that are told right."""
+def stems_alone(seed):
+    """(STEMS, D) rows from which a straight line can tell which stem is good."""
+    reader = Reader(**READERS["sum"], rng=np.random.default_rng([seed, 2]))
+    good, _, _ = language(seed, "turns", 0)
+    return fit(reader, reader.parameters(), bare, good, 100).stems.weight.numpy()
+
+
+@cache
+def on_new_words(seed, steps, way, prefix="turns", known=STEMS // 2, stems="together"):
+    """The share of unseen words with the prefix that are told right.
+
+    stems : their rows are learned "together" with the prefix, or "first", from bare stems alone,
+        and then kept; or learned first and not kept, "free".
+    """
     good, prefixed, seen = language(seed, prefix, known)
     if way == "majority":
         said = np.bincount(prefixed[seen]).argmax()
         return float((prefixed == said)[~seen].mean())
-    stems = np.arange(STEMS)
-    bare, long = (np.column_stack([np.full(STEMS, first), stems]) for first in (BLANK, PREFIX))
-    ids, labels = np.concatenate([bare, long[seen]]), np.concatenate([good, prefixed[seen]])
     reader = Reader(**READERS[way], rng=np.random.default_rng(seed))
-    optimizer = Adam(reader.parameters(), lr=0.01)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        cross_entropy(reader(ids), labels).backward()
-        optimizer.step()
-    return float((reader(long).numpy().argmax(axis=1) == prefixed)[~seen].mean())
+    weights = reader.parameters()
+    if stems != "together":
+        reader.stems.weight.data[...] = stems_alone(seed)
+    if stems == "first":
+        weights = [weight for weight in weights if weight is not reader.stems.weight]
+    words, labels = np.concatenate([bare, long[seen]]), np.concatenate([good, prefixed[seen]])
+    said = fit(reader, weights, words, labels, steps)(long).numpy().argmax(axis=1)
+    return float((said == prefixed)[~seen].mean())
 
+
+# %% [markdown]
+# First the rows of the stems are learned together with all else.
 
 # %%
-WAYS = {way: {"way": way} for way in (*READERS, "majority")}
-WAYS |= {
-    "sum, prefix keeps": {"way": "sum", "prefix": "keeps"},
-    "sum, MLP, random": {"way": "sum, MLP", "prefix": "random"},
-    "two heads, random": {"way": "two heads", "prefix": "random"},
-    "one head, MLP, random": {"way": "one head, MLP", "prefix": "random"},
-}
-results = across(on_new_words, WAYS, budgets=(100, 300), quick_budgets=(50,), unit="share right")
-results.show()
-for way in ("sum, MLP", "two heads", "one head, MLP"):
-    results.claim(way, "above", "majority", by=0.3)
-    results.claim(way, "above", f"{way}, random", by=0.3)
-for way in ("sum", "one head"):
+MAJORITY = {"majority": {"way": "majority"}}
+together = across(
+    on_new_words,
+    {way: {"way": way} for way in READERS} | MAJORITY,
+    budgets=(100, 300),
+    quick_budgets=(50,),
+    unit="share right",
+)
+together.show()
+
+
+def fails(results, way):
     gap = results.final(way) - results.final("majority")
     results.conclude(
         f"{way} fails: above the majority by {gap.min():+.2f} to {gap.max():+.2f}",
         bool((gap < 0.1).all()),
     )
-results.claim("sum, prefix keeps", "above", "majority", by=0.3)
+
+
+for way in ("sum", "one head"):
+    fails(together, way)
+for way in ("sum, MLP", "two heads", "one head, MLP"):
+    together.claim(way, "above", "majority", by=0.3)
+
+# %% [markdown]
+# The guess was wrong. With an MLP all trained words are told right, and of the unseen ones hardly
+# more than by chance: able to compose, the model learns by heart. The row of a stem that comes with
+# "un-" may go where it suits both of its words, and nothing asks the row of another stem to go
+# there too.
+#
+# So, asked after that run, and with the same thresholds: what if the rows of the stems are there
+# before, and are kept? They are learned from bare stems with a straight line. Now a stem that comes
+# with "un-" looks like one that does not. Tried with other seeds (1000 to 1002), then run with
+# these.
+
+# %%
+first = across(
+    on_new_words,
+    {way: {"way": way, "stems": "first"} for way in READERS}
+    | MAJORITY
+    | {
+        "sum, prefix keeps": {"way": "sum", "stems": "first", "prefix": "keeps"},
+        "sum, MLP, random": {"way": "sum, MLP", "stems": "first", "prefix": "random"},
+        "one head, MLP, random": {"way": "one head, MLP", "stems": "first", "prefix": "random"},
+        "sum, MLP, not kept": {"way": "sum, MLP", "stems": "free"},
+        "sum, MLP, together": {"way": "sum, MLP"},
+    },
+    budgets=(100, 300),
+    quick_budgets=(50,),
+    unit="share right",
+)
+first.show()
+for way in ("sum", "one head"):
+    fails(first, way)
+for way in ("sum, MLP", "two heads", "one head, MLP"):
+    first.claim(way, "above", "majority", by=0.3)
+for way in ("sum, MLP", "one head, MLP"):
+    first.claim(way, "above", f"{way}, random", by=0.3)
+first.claim("sum, prefix keeps", "above", "majority", by=0.3)
+first.claim("sum, MLP", "above", "sum, MLP, not kept", by=0.1)
+first.claim("sum, MLP", "above", "sum, MLP, together", by=0.3)
 
 # %% [markdown]
 # How many words with "un-" does it take until the piece has its meaning? Here the budget is their
@@ -128,30 +199,25 @@ results.claim("sum, prefix keeps", "above", "majority", by=0.3)
 STEPS = 50 if options.quick else 100
 
 
-def from_few(seed, known, way):
-    return on_new_words(seed, STEPS, way, known=known)
+def from_few(seed, known, way, stems="first"):
+    return on_new_words(seed, STEPS, way, known=known, stems=stems)
 
 
-few = across(
-    from_few,
-    {way: {"way": way} for way in ("sum, MLP", "two heads", "majority")},
-    budgets=(2, 5, 15, 60),
-    quick_budgets=(5, 60),
-    unit="share right",
-)
+FEW = {way: {"way": way} for way in ("sum, MLP", "two heads", "one head, MLP", "majority")}
+FEW["sum, MLP, together"] = {"way": "sum, MLP", "stems": "together"}
+few = across(from_few, FEW, budgets=(2, 5, 15, 60), quick_budgets=(5,), unit="share right")
 few.show()
-few.claim("sum, MLP", "above", "majority", by=0.3)
-few.claim("two heads", "above", "majority", by=0.3)
 
 # %%
 figure, axes = plot.figure(1, 2, size=(12, 4.2))
-for y, way in enumerate(WAYS):
-    found = results.final(way)
+for y, way in enumerate(first.scores):
+    found = first.final(way)
     axes[0].plot(found, [y] * len(found), "o", color=plot.PALETTE["blue"], alpha=0.6)
-axes[0].set_yticks(range(len(WAYS)), list(WAYS))
-axes[0].set(xlim=(-0.03, 1.03), ylim=(len(WAYS) - 0.5, -0.5), title="Unseen words with a prefix")
+axes[0].set_yticks(range(len(first.scores)), list(first.scores))
+axes[0].set(xlim=(-0.03, 1.03), title="Unseen words with a prefix, stems first")
 axes[0].set_xlabel("share right (a dot a seed)")
 axes[0].axvline(0.5, color="grey", lw=1, ls=":")
+axes[0].invert_yaxis()
 medians = {way: [np.median(values) for values in at.values()] for way, at in few.scores.items()}
 budgets = list(few.scores["majority"])
 plot.lines(axes[1], budgets, medians, logx=True, marker="o", ylabel="share right, median")
