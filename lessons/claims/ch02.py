@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from scratch_embed import SGD, Adam, Embedding, geometry, no_grad
+from scratch_embed import SGD, Embedding, geometry
 from scratch_embed.functional import cross_entropy, lookup
 from scratch_embed.layers import (
     BERTInput,
     GPTInput,
     Linear,
     PositionEmbedding,
-    ScaledEmbedding,
     SelfAttention,
 )
 from scratch_embed.lesson.claims import corrected, given, measured, reproduced, undecided, values_of
@@ -172,14 +171,7 @@ reproduced(
 
 learned = PositionEmbedding(512, 4, rng=0, dtype=np.float64)
 clamped = PositionEmbedding(512, 4, past_end="clamp", rng=0, dtype=np.float64)
-waves = ScaledEmbedding(10, 4, rng=0)
 reproduced("000-ch2-pos-beyond-max", lambda n: refused(lambda: learned(n)), 513, counter=512)
-reproduced(
-    "002-s5-no-extrapolation",
-    lambda read: refused(lambda: read(1024)),
-    learned,
-    counter=lambda n: waves(np.zeros(n, int)),
-)
 reproduced("002-q5", lambda read: "B" if refused(lambda: read(1024)) else "A", learned,
            counter=clamped)  # fmt: skip
 vectors = rng.normal(size=(6, 4))
@@ -200,45 +192,51 @@ corrected(
 )
 
 
-def three_back(rng, length, count):
-    """Texts of eight letters; the answer at each place is the letter three places before."""
-    letters = rng.integers(8, size=(count, length))
-    return letters, letters[:, :-3]
+positions = values_of("labs/past_the_end")
+inside, past, far = (
+    {way: results.final(way) for way in results.scores}
+    for results in (positions.inside, positions.past, positions.far)
+)
 
 
-def rotary_reader(seed, steps=150):
-    """One layer of attention with rotary positions, trained on texts of 16 letters."""
-    rng = np.random.default_rng(seed)
-    rows = Embedding(8, 32, rng=rng, init="1/sqrt(d)")
-    attend = SelfAttention(32, causal=True, rotary=True, rng=rng)
-    answer = Linear(32, 8, rng=rng)
-    weights = [p for part in (rows, attend, answer) for p in part.parameters()]
-    optimizer = Adam(weights, lr=0.01)
-    for _ in range(steps):
-        letters, targets = three_back(rng, 16, 16)
-        optimizer.zero_grad()
-        cross_entropy(answer(attend(rows(letters)))[:, 3:], targets).backward()
-        optimizer.step()
-    return lambda letters: answer(attend(rows(letters)))[:, 3:].numpy().argmax(-1)
+def share(scores):
+    low, high = f"{scores.min():.0%}", f"{scores.max():.0%}"
+    return low if low == high else f"{low} to {high}"
 
 
-def right(reader, length):
-    letters, targets = three_back(np.random.default_rng(9), length, 8)
-    with no_grad():
-        return float((reader(letters) == targets).mean())
-
-
-readers = [rotary_reader(seed) for seed in range(3)]
-scores = {length: [right(reader, length) for reader in readers] for length in (16, 128)}
+measured(
+    "002-s5-no-extrapolation",
+    lambda scores: scores.max() < 0.2,
+    past["learned"],
+    counter=past["learned, anywhere"],
+    because="there is no row past the table's end, and rows past the end of the training texts are "
+    f"no use: of the answers {share(inside['learned'])} are right inside and "
+    f"{share(past['learned'])} just past it, no better than chance",
+    lab="past_the_end",
+)
 measured(
     "002-q5-rope",
-    lambda hits: min(hits) > 0.95,
-    scores[128],
-    counter=scores[16],
+    lambda scores: scores.min() > 0.95,
+    far["rotary"],
+    counter=inside["rotary"],
     bears_out=False,
-    because="rotary angles can be computed for any length, but the answers fade: trained on 16 "
-    f"letters, at least {min(scores[16]):.0%} right at 16, and {min(scores[128]):.0%} to "
-    f"{max(scores[128]):.0%} at 128, three seeds. Position interpolation and YaRN exist for this",
+    because="rotary angles can be computed for any length, but the answers fade: trained on texts "
+    f"of 16 letters, {share(inside['rotary'])} right inside, {share(far['rotary'])} at places 112 "
+    "to 127 of a long text. Position interpolation and YaRN exist for this",
+    lab="past_the_end",
+)
+measured(
+    "002-sum-extrapolation",
+    lambda scores: bool(
+        scores["sinusoids"].min() > scores["learned"].max() + 0.1
+        and scores["rotary"].min() > scores["learned"].max() + 0.1
+    ),
+    past,
+    counter=inside,
+    because="just past the end of the training texts learned rows answer "
+    f"{share(past['learned'])} right, sinusoids {share(past['sinusoids'])}, rotary angles "
+    f"{share(past['rotary'])}",
+    lab="past_the_end",
 )
 
 # ---- add or concatenate --------------------------------------------------------------------------

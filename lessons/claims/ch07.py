@@ -280,10 +280,20 @@ undecided(
     "000-ch7-hierarchy-rare-subwords",
     f"{NO_TEXT}; GPT-4's vocabulary has neither zyg nor qph, but zy|g and q|ph",
 )
-undecided(
+labs = values_of("labs/un_as_a_meaning")
+found = {way: labs.first.final(way) for way in labs.first.scores}
+
+
+measured(
     "000-ch7-attention-composes",
-    "what the layers of a trained model do with pieces cannot be seen here. A straight line on the "
-    "sum of rows cannot turn a meaning round; any layer that bends can, attention or not",
+    lambda without_attention: bool(without_attention.max() < 0.6),
+    found["sum, MLP"],
+    counter=found["sum"],
+    bears_out=False,
+    because="'un' can be learned as 'not', but it is not attention that does it: of unseen words "
+    f"an MLP on the sum of rows tells at least {found['sum, MLP'].min():.0%} right, and one head "
+    f"of attention alone at most {found['one head'].max():.0%}. Something must bend",
+    lab="un_as_a_meaning",
 )
 
 # ---- the size of a vocabulary --------------------------------------------------------------------

@@ -25,6 +25,7 @@
 # **Threshold.** A way counts when it is right in 0.95 of the cases inside, in every seed. It goes
 # on where it then loses less than 0.1, and breaks where it loses more than 0.1, in every seed. Of
 # two ways one is ahead by 0.2. Rate and sizes were chosen with other seeds, by the answers inside.
+# Ten seeds decide: three statements that held for the first five did not hold for the next five.
 
 # %%
 from functools import cache
@@ -42,6 +43,7 @@ begin()
 LETTERS, D, BACK = 8, 32, 3
 SEEN, PLACES, TEXTS = 16, 128, 16 if options.quick else 64
 FAR = PLACES - SEEN
+SEEDS = (*range(5), *range(100, 105))
 
 
 # %%
@@ -128,7 +130,7 @@ TOLD = [way for way in WAYS if way not in ("no places", "places shuffled", "comm
 
 def measure(**band):
     ways = {way: band | how for way, how in WAYS.items()}
-    return across(in_band, ways, budgets=(100, 400), quick_budgets=(80,), unit="share right")
+    return across(in_band, ways, SEEDS, budgets=(100, 400), quick_budgets=(80,), unit="share right")
 
 
 inside = measure(low=BACK, high=SEEN)
@@ -138,16 +140,20 @@ far = measure(low=FAR, high=PLACES)
 # %%
 print("  inside: places 3 to 15, by training steps")
 inside.show()
-least = min(inside.final(way).min() for way in TOLD)
-inside.conclude(f"Every way that is told the places is right in {least:.2f} or more", least >= 0.95)
+lowest = {way: inside.final(way).min() for way in TOLD}
+COUNTED = [
+    way
+    for way, share in lowest.items()
+    if inside.conclude(f"{way} is right in {share:.3f} or more", share >= 0.95)
+]
 for other in ("no places", "places shuffled", "commonest so far"):
     inside.claim("learned", "above", other, by=0.2)
 
 
 # %%
 def kept(there):
-    """What each way loses on the way there, and whether it goes on or breaks."""
-    for way in TOLD:
+    """What each way that counts loses there, and whether it goes on or breaks."""
+    for way in COUNTED:
         lost = inside.final(way) - there.final(way)
         verdict = "goes on" if (lost < 0.1).all() else "breaks"
         there.conclude(
@@ -186,7 +192,7 @@ moved.claim("learned, anywhere", "above", "sinusoids", by=0.2)
 past.claim("no places", "above", "learned")
 
 # %%
-steps, seeds = inside.longest, range(len(inside.final("learned")))
+steps, seeds = inside.longest, SEEDS[: len(inside.final("learned"))]
 edges = np.array([BACK, *range(SEEN // 2, PLACES + 1, 4)])  # places are put together by fours
 figure, ax = plot.figure(size=(10, 4.6))
 curves = {}
@@ -198,5 +204,18 @@ plot.lines(ax, middle, curves, xlabel="place", ylabel="share right, mean of the 
 ax.axvline(SEEN - 0.5, color="grey", lw=1)
 ax.annotate(" end of the training texts", (SEEN - 0.5, 1.03), fontsize=10)
 ax.axhline(1 / LETTERS, color="grey", lw=1, ls=":")
+ax.annotate("one of eight", (1, 1 / LETTERS - 0.05), fontsize=10)
 ax.set(ylim=(0, 1.1), title="Naming the letter three places before")
 save_figure(figure, "lab_past_the_end.png")
+
+# %% [markdown]
+# The guess was right on the learned table, and it is worse than lost: past its end it answers at
+# chance, where a model without places still knows which letters there were. To use the last row
+# again is no better. "Cannot be extrapolated" is true of it, and half true of sinusoids: their rows
+# can be computed, and half of the answers just past the end are wrong. Nobody taught the layer
+# what those rows mean. Taught on all places ("anywhere"), it goes on.
+#
+# For rotary angles places are no obstacle. What is new to them is a long text, with distances above
+# 15: just past the end most runs lose nothing and some a third, and far out all lose. So do most of
+# those that know every place. Two things end with the training texts, their places and their
+# length, and these schemes mend the first at best. All this in one layer, with one task.
