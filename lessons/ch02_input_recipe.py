@@ -259,8 +259,8 @@ share = worked.quotient("the token table's share", sizes[0], all_three)
 q.answer(100 * share, tolerance=1, because="there are 60 times as many tokens as places")
 
 # %% [markdown]
-# 512 places also means: no 513th. A learned table ends. NumPy does not warn when we slice past the
-# end of it, it hands out a shorter array, so a layer must check:
+# 512 places also means: no 513th. NumPy hands out a shorter array there, so a layer must check. (A
+# longer table is no help while its last rows are never trained: see the lab `past_the_end`.)
 
 # %%
 print(f"  rows in P[:9]: {len(P[:9])}")

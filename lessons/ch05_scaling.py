@@ -24,6 +24,9 @@ begin()
 # of clocks. Each pair of columns is the hand of one clock: the sine and the cosine of its angle.
 # The first hand turns by 1 (in radians) from place to place, the next more slowly, the last hardly
 # at all. At place $t$, hand $i$ stands at the angle $t / 10000^{2i/D}$.
+#
+# So there is a row for every place, however late. Whether a model can use rows that it never saw in
+# training is another question: the lab `past_the_end` says half of the time, and less far out.
 
 
 # %%

@@ -272,13 +272,13 @@ q_control.answer(winner, because="what a piece learned from other words is only 
 # In the first language pieces win by far, since a piece means the same in every word. In the second
 # they lose. Real language lies between: "unhappily" is regular, "understand" is not about standing.
 # How much is gained in English, `python -m lessons lab wholes_and_pieces` measures: less than here.
+# And "un" adds nothing, it turns a meaning round: what that takes, the lab `un_as_a_meaning` asks.
 #
 # ## How large a vocabulary?
 # Now a real text, the documentation of NumPy (`--text FILE` takes yours). One training serves all
 # sizes: stop it early and you have a smaller vocabulary.
 
 # %%
-
 pages = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
 if len(pages) < 50_000:
     raise SystemExit(f"the text has {len(pages):,} characters, and this takes 50,000")

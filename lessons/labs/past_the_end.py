@@ -205,7 +205,7 @@ ax.axvline(SEEN - 0.5, color="grey", lw=1)
 ax.annotate(" end of the training texts", (SEEN - 0.5, 1.03), fontsize=10)
 ax.axhline(1 / LETTERS, color="grey", lw=1, ls=":")
 ax.annotate("one of eight", (1, 1 / LETTERS - 0.05), fontsize=10)
-ax.set(ylim=(0, 1.1), title="Naming the letter three places before")
+ax.set(ylim=(0, 1.1), title="Naming the letter three places before, in texts of 128 letters")
 save_figure(figure, "lab_past_the_end.png")
 
 # %% [markdown]
