@@ -166,9 +166,12 @@ def _claims(course: Course, rest: list[str], arguments: argparse.Namespace) -> i
 
 
 def _errata(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
     from scratch_embed.lesson.claims import pages
 
-    verdicts = [v for path in course.pages.values() for v in pages.judge_page(path).verdicts]
+    every = tqdm(course.pages.values(), desc="pages", disable=None, leave=False)  # a minute or two
+    verdicts = [v for path in every for v in pages.judge_page(path).verdicts]
     sources = dict.fromkeys(verdict.claim.source for verdict in verdicts)
     wanted = [s for s in sources if not rest or " ".join(rest).casefold() in s.casefold()]
     if not wanted:
