@@ -169,13 +169,15 @@ def _errata(course: Course, rest: list[str], arguments: argparse.Namespace) -> i
     from tqdm import tqdm
 
     from scratch_embed.lesson.claims import pages
+    from scratch_embed.lesson.claims.ledger import load
 
-    every = tqdm(course.pages.values(), desc="pages", disable=None, leave=False)  # a minute or two
-    verdicts = [v for path in every for v in pages.judge_page(path).verdicts]
-    sources = dict.fromkeys(verdict.claim.source for verdict in verdicts)
+    claims = load(course.folder / "claims" / "claims.csv")
+    sources = dict.fromkeys(claim.source for claim in claims)
     wanted = [s for s in sources if not rest or " ".join(rest).casefold() in s.casefold()]
     if not wanted:
         raise UsageError(f"there is no source {' '.join(rest)}; there are {', '.join(sources)}.")
+    every = tqdm(course.pages.values(), desc="pages", disable=None, leave=False)  # a minute or two
+    verdicts = [v for path in every for v in pages.judge_page(path).verdicts]
     print("\n".join(pages.errata_text(source, verdicts) for source in wanted))
     return 0
 
