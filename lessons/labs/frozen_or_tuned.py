@@ -27,9 +27,9 @@ from functools import cache
 
 import numpy as np
 
-from scratch_embed import Adam, EmbeddingBag, plot
+from scratch_embed import Adam, plot
 from scratch_embed.functional import cross_entropy
-from scratch_embed.layers import Linear
+from scratch_embed.layers import EmbeddingBag, Linear
 from scratch_embed.lesson import across, begin, options, save_figure
 from scratch_embed.text import corpus, word2vec_fast
 
