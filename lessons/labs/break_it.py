@@ -85,7 +85,7 @@ results.claim("rows shuffled", "above", "a plain guess", by=0.05)
 
 # %%
 shortest = min(results.scores["healthy"])
-for damage in damages:
+for damage in damages[:-1] if results.longest > shortest else ():
     at_first = results.scores[damage][shortest] - results.scores["healthy"][shortest]
     at_last = results.final(damage) - results.final("healthy")
     results.conclude(
@@ -110,8 +110,6 @@ labels = [name.replace("all rows start", "all rows\nstart").replace("part lost",
           .replace("one row of", "one row of\n").replace("forgotten", "\nforgotten")
           .replace("rows shuffled", "rows\nshuffled") for name in names[:-2]]  # fmt: skip
 ax.set_xticks(range(len(labels)), labels, fontsize=9)
-ax.set(yscale="log", ylabel="held-out loss, nats", title="Seven ways to break it, a mark a seed")
-ax.set_yticks([2, 3, 5, 10, 20], ["2", "3", "5", "10", "20"])
-ax.minorticks_off()
-ax.legend(frameon=False, fontsize=9)
+ax.set(ylabel="held-out loss, nats", title="Seven ways to break it: a mark for each seed")
+ax.legend(frameon=False, fontsize=9, loc="upper left")
 save_figure(figure, "lab_break_it.png")
