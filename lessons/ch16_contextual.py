@@ -243,4 +243,6 @@ q.answer(
 # - The row collects the gradients of all its uses: it is a compromise.
 # - Ids may be dealt anew, if rows, inputs and targets all go along.
 #
-# Where next: lesson 17 learns rows from nothing but the company that words keep.
+# How well do states tell two words apart that share a row, in a real text? The lab
+# `one_row_many_states` measures it. Where next: lesson 17 learns rows from nothing but the company
+# that words keep.

@@ -245,5 +245,6 @@ save_figure(_draw(tables), "ch17_classes.png")
 # - Negative sampling makes it cheap: $K + 2$ rows a pair, whatever the vocabulary.
 # - The rows know which words keep the same company, and nothing else.
 #
-# Write it: `python -m lessons exercise negative_sampling`. Lesson 18 gets rows of the same kind
-# without any training, by counting, and asks whether king - man + woman is queen.
+# Write it: `python -m lessons exercise negative_sampling`. Should such rows learn on, in a task of
+# few labels? See the lab `frozen_or_tuned`. Lesson 18 gets rows of the same kind without any
+# training, by counting, and asks whether king - man + woman is queen.

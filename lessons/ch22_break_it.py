@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 22. Break it
 #
-# **Question.** A model with a broken embedding still runs, and its loss still falls. How does one
-# notice?
+# **Question.** A model with a broken embedding still runs, and its loss may well fall as it should.
+# How does one notice?
 #
 # **Afterwards** you know seven ways to damage an embedding, what each looks like, and which
 # question finds it.
@@ -257,8 +257,14 @@ save_figure(_draw(), "ch22_damage.png")
 
 # %% [markdown]
 # ## What did we learn?
-# - A broken backward still trains. The loss curve is no test.
+# - Two of the three wrong gradients still train, one of them as well as the right one. The loss
+#   curve is no test.
 # - A nudge with repeated ids finds every wrong gradient at once.
-# - A right gradient of the wrong thing is found by baselines: the frequencies, and a healthy twin.
+# - A right gradient of the wrong thing is found by a healthy twin. The frequencies find only what
+#   learned nothing else.
+#
+# The lab `break_it` asks again on words that were not read, with more seeds and longer training:
+# lost repeats cost nothing there that could be told from chance, and none of the others comes back
+# to the healthy model.
 #
 # Where next: lesson 8 compares healthy models, and lesson 23 makes the loops fast.

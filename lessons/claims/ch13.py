@@ -129,8 +129,8 @@ corrected(
 undecided(
     "004-raw-table-syntactic",
     "a claim on published tables, none of which is at hand; in small models rows hold class, "
-    "states the sense, and the length of a row tells how frequent its word is, one way early and "
-    "the other way late (lab `long_rows`)",
+    "states the sense (lab `one_row_many_states`), and the length of a row tells how frequent its "
+    "word is, one way early and the other way late (lab `long_rows`)",
 )
 given(
     "004-recap-bert-vs-gpt2",

@@ -4,7 +4,7 @@ import numpy as np
 
 from scratch_embed import SGD, Adam, Embedding, LazyAdam, RowGrad, Tensor, hashing, sizes
 from scratch_embed.functional import cross_entropy, lookup, project
-from scratch_embed.layers import HashEmbedding
+from scratch_embed.layers import HashEmbedding, Linear
 from scratch_embed.lesson.claims import corrected, given, measured, reproduced, undecided
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 
@@ -170,11 +170,11 @@ corrected(
 
 
 def moves(freeze):
+    """Whether a step on a layer and its head changes the rows that were handed over."""
     layer = Embedding.from_pretrained(table.copy(), freeze=freeze)
-    if freeze:
-        return False
-    layer([1]).sum().backward()
-    SGD([layer.weight], lr=0.1).step()
+    head = Linear(table.shape[1], 1, rng=0, dtype=np.float64)
+    head(layer([1])).sum().backward()
+    SGD([*layer.parameters(), *head.parameters()], lr=0.1).step()
     return not np.array_equal(layer.weight.numpy(), table)
 
 
@@ -183,7 +183,8 @@ corrected(
     lambda freeze: "fixed" if not moves(freeze) else "moves",
     False,
     counter=True,
-    because="fixed only if one freezes them; the same table, handed to the optimiser, moves",
+    because="fixed only if one freezes them; the same table, handed to the optimiser, moves. "
+    "Which is better depends on how many labels there are (lab `frozen_or_tuned`)",
 )
 SENTENCE = "Every word is a token, and every token has a row of its own."
 reproduced(

@@ -55,5 +55,6 @@ from scratch_embed.lesson.claims import given, undecided
 given("004-interview-count", "the page's own list; the answers stand above")
 undecided(
     "004-break-it",
-    "the page's section is lost but for its heading; lesson 22 has seven kinds of its own",
+    "the page's section is lost but for its heading; lesson 22 has seven kinds of its own, and the "
+    "lab `break_it` measures what each costs",
 )
