@@ -181,9 +181,9 @@ for ax, results, title in (
                 color=plot.CYCLE[i], label=name)  # fmt: skip
         ax.fill_between(budgets, values.min(axis=1), values.max(axis=1), color=plot.CYCLE[i],
                         alpha=0.15, lw=0)  # fmt: skip
-    ax.axhline(0.5, color="grey", lw=0.8)
+    ax.axhline(0.5, color="grey", lw=0.8, label="one answer for all")
     ax.set(xscale="log", xlabel="labelled lines", ylabel="share right", title=title)
     ax.set_xticks(budgets, [f"{b:,}" for b in budgets])
-    ax.set_ylim(0.38, 0.95)
-axes[1].legend(frameon=False)
+    ax.set_ylim(0.35, 0.92)
+axes[0].legend(frameon=False, ncol=2, loc="lower right")
 save_figure(figure, "lab_frozen_or_tuned.png")
