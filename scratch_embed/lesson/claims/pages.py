@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from scratch_embed.lesson.claims.calls import Call
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
 from scratch_embed.lesson.claims.ledger import load
+from scratch_embed.lesson.record import current
+from scratch_embed.lesson.tools import home
 from scratch_embed.look.render import markdown
 from scratch_embed.look.terminal import paint, width, wrap
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 COLOURS = {"reproduced": "green", "measured": "green", "corrected": "yellow", "given": "dim",
            "open": "magenta"}  # fmt: skip
-LESSONS = Path.cwd() / "lessons"
 
 
 def values_of(name: str) -> SimpleNamespace:
@@ -71,8 +72,8 @@ _folder: list[Path] = []
 
 
 def folder() -> Path:
-    """The folder of the lessons whose claims are being judged."""
-    return _folder[-1] if _folder else LESSONS
+    """The lessons whose claims are being judged; else those that the lab which runs belongs to."""
+    return _folder[-1] if _folder else home(current().path) / "lessons"
 
 
 def judge_page(path: Path) -> Page:

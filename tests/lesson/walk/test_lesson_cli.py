@@ -112,6 +112,21 @@ def test_all_goes_on_after_a_crash_tells_it_and_fails(folder):
     assert [line.split()[:2] for line in out.splitlines() if " s  " in line] != []
 
 
+def test_a_lab_finds_the_values_of_its_lesson_wherever_it_is_run(
+    folder, tmp_path, monkeypatch, capsys
+):
+    (folder / "labs").mkdir()
+    lab = (
+        "# %%\nfrom scratch_embed.lesson.claims import values_of\n"
+        'print("six times", 6 * len(values_of("ch00_demo").h))\n'
+    )
+    (folder / "labs" / "taking.py").write_text(lab, encoding="utf-8")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(folder, ["lab", "taking"]) == 0
+    assert "six times 18" in capsys.readouterr().out
+
+
 def page(folder):
     """A page of two claims."""
     (folder / "claims").mkdir()
