@@ -214,7 +214,7 @@ def from_few(seed, known, way, stems="first"):
 
 FEW = {way: {"way": way} for way in ("sum, MLP", "two heads", "one head, MLP", "majority")}
 FEW["sum, MLP, together"] = {"way": "sum, MLP", "stems": "together"}
-few = across(from_few, FEW, budgets=(2, 5, 15, 60), quick_budgets=(5,), unit="share right")
+few = across(from_few, FEW, budgets=(2, 5, 15, 60), quick_budgets=(60,), unit="share right")
 few.show()
 
 # %% [markdown]
@@ -222,7 +222,7 @@ few.show()
 # head of attention alone, do not even fit the trained words. Attention is not what it takes: with
 # the stems' rows there before, an MLP on the sum does it in every run, two heads alone in most.
 # Without those rows only two heads do it, in most runs; an MLP would rather learn by heart. And a
-# handful of stems with the prefix is not enough.
+# handful of stems with the prefix is seldom enough.
 
 # %%
 figure, axes = plot.figure(1, 2, size=(12, 4.2))
