@@ -105,33 +105,35 @@ def vectors(way, table, block, lines, at):
     return block(rows).numpy()[here, at]
 
 
-@cache
+def places(seed, first, second, rng):
+    """Where a new word stands: the lines, the places, the answers, +1 or -1; which to fit, test."""
+    _, lines, held_out = joined(seed)
+    n, at = np.nonzero(lines == first)
+    chosen = rng.permutation(np.flatnonzero(at >= FIRST))
+    fit, test = chosen[~held_out[n[chosen]]][:FIT], chosen[held_out[n[chosen]]][:TEST]
+    n, at = n[np.append(fit, test)], at[np.append(fit, test)]
+    answers = np.where(ids[n, at] == second, 1.0, -1.0)
+    return lines[n], at, answers, np.arange(len(fit)), np.arange(len(fit), len(n))
+
+
 def accuracy(seed, steps, way):
     """The share of right answers on held-out lines, the mean over the new words."""
-    pairs, lines, held_out = joined(seed)
     rng = np.random.default_rng([seed, 2])
-    found = []
     table, block = model(seed, 0 if way == "state, untrained" else steps)
-    for first, second in pairs:
-        n, at = np.nonzero(lines == first)
-        chosen = rng.permutation(np.flatnonzero(at >= FIRST))
-        fit, test = chosen[~held_out[n[chosen]]][:FIT], chosen[held_out[n[chosen]]][:TEST]
-        n, at = n[np.append(fit, test)], at[np.append(fit, test)]
-        answers = np.where(ids[n, at] == second, 1.0, -1.0)
-        fit, test = np.arange(len(fit)), np.arange(len(fit), len(n))
-        seen = lines[n]
+    found = []
+    for first, second in joined(seed)[0]:
+        lines, at, answers, fit, test = places(seed, first, second, rng)
         if way == "majority":
-            common = np.sign(answers[fit].sum() + 0.5)
-            found.append(np.mean(answers[test] == common))
+            found.append(np.mean((answers[test] > 0) == (answers[fit].sum() >= 0)))
             continue
         if way == "state, other line":
-            other = rng.permutation(test)  # their words, up to the place; the word stays
-            seen[test] = np.where(np.arange(T) == at[test, None], first, seen[other])
+            other = rng.permutation(test)  # its words all along the line; the word stays in place
+            lines[test] = np.where(np.arange(T) == at[test, None], first, lines[other])
         if way == "answers shuffled":
             answers[fit] = rng.permutation(answers[fit])
         with no_grad():
-            shown = vectors(way, table, block, seen, at)
-        found.append(right(shown.astype(np.float64), answers, fit, test))
+            shown = vectors(way, table, block, lines, at).astype(np.float64)
+        found.append(right(shown, answers, fit, test))
     return float(np.mean(found))
 
 
