@@ -38,6 +38,14 @@ def check(trial):
     for rng in trial.rounds(4):
         E = rng.standard_normal((7, 3))
         for shape in [(), (5,), (2, 4), (2, 1, 3), (0,)]:
-            trial.same("lookup_forward", E=E, ids=trial.ids(rng, 7, *shape))
+            trial.same("lookup_forward", mistakes=MISTAKES, E=E, ids=trial.ids(rng, 7, *shape))
     for bad, because in ((7, "for id 7 of a table of 7 rows"), (-1, "for id -1")):
         trial.raises("lookup_forward", IndexError, because, E=E, ids=np.array([[0, 1], [bad, 2]]))
+
+
+MISTAKES = {
+    "lookup_forward counts rows from 1: id 0 is the first row": lambda E, ids: E[ids - 1],
+    "lookup_forward reads rows from the first on, whatever the ids are":
+        lambda E, ids: E[np.arange(ids.size).reshape(ids.shape)],
+    "lookup_forward reads from the last row: id 0 is the first": lambda E, ids: E[-1 - ids],
+}  # fmt: skip

@@ -45,8 +45,37 @@ def sum_repeats(ids, values):
 def check(trial):
     for rng in trial.rounds(6):
         ids = trial.ids(rng, 9, 2 + 3 * int(rng.integers(4)))
-        trial.same("sum_repeats", ids=ids, values=rng.standard_normal((len(ids), 3)))
+        values = rng.standard_normal((len(ids), 3))
+        trial.same("sum_repeats", mistakes=MISTAKES, ids=ids, values=values)
     trial.same("sum_repeats", ids=np.array([], dtype=np.int64), values=np.zeros((0, 2)))
     trial.lean("sum_repeats", 1e6, "it grows with the largest id",
                ids=np.array([1_000_000, 3]), values=np.ones((2, 8)))  # fmt: skip
     trial.same("sum_repeats", ids=np.array([2**40, 3, 2**40]), values=np.arange(6.0).reshape(3, 2))
+
+
+def _grouped(take, order=np.sort):
+    """Each distinct id with `take` of its values."""
+
+    def wrong(ids, values):
+        rows = order(np.unique(ids))
+        groups = [take(values[ids == row]) for row in rows]
+        return rows, np.array(groups).reshape(len(rows), values.shape[1])
+
+    return wrong
+
+
+def _by_appearance(ids, values):
+    rows = np.array(list(dict.fromkeys(ids.tolist())), dtype=ids.dtype)
+    sums = [values[ids == row].sum(axis=0) for row in rows]
+    return rows, np.array(sums).reshape(len(rows), values.shape[1])
+
+
+MISTAKES = {
+    "sum_repeats keeps of a repeated id only its last value": _grouped(lambda group: group[-1]),
+    "sum_repeats keeps of a repeated id only its first value": _grouped(lambda group: group[0]),
+    "sum_repeats takes the mean of a repeated id's values: they add up":
+        _grouped(lambda group: group.mean(axis=0)),
+    "sum_repeats names the ids as they come: in rising order is asked for": _by_appearance,
+    "sum_repeats names the ids from the largest down: in rising order is asked for":
+        _grouped(lambda group: group.sum(axis=0), lambda rows: rows[::-1]),
+}  # fmt: skip

@@ -68,13 +68,14 @@ def _mistakes(x, W, out):
     def with_slope(slope):
         return lambda dout: ((dout * slope) @ W.T, x.T @ (dout * slope))
 
-    right = 1 - out**2
+    right, line = 1 - out**2, r"\bdout\b"  # where dout is used first
     return {
-        "tanh_layer_backward leaves out tanh: dout does not pass through its slope": with_slope(1),
-        "tanh_layer_backward takes 1 - out for the slope of tanh, which is 1 - out^2":
+        ("tanh_layer_backward leaves out tanh: dout does not pass through its slope", line):
+            with_slope(1),
+        ("tanh_layer_backward takes 1 - out for the slope of tanh, which is 1 - out^2", line):
             with_slope(1 - out),
-        "tanh_layer_backward takes the slope at out, but it stands at a = x @ W, where it is "
-        "1 - out^2": with_slope(1 - np.tanh(out) ** 2),
+        ("tanh_layer_backward takes the slope of tanh at out, and not at x @ W", line):
+            with_slope(1 - np.tanh(out) ** 2),
         "tanh_layer_backward sends dout through tanh for dx, and not for dW":
             lambda dout: ((dout * right) @ W.T, x.T @ dout),
         "tanh_layer_backward sends dout through tanh for dW, and not for dx":

@@ -60,7 +60,7 @@ def check(trial):
 
     for rng in trial.rounds(4):
         logits, targets = 2 * rng.standard_normal((4, 5)), trial.ids(rng, 5, 4)
-        trial.same("cross_entropy_forward", logits=logits, targets=targets)
+        trial.same("cross_entropy_forward", mistakes=FORWARD, logits=logits, targets=targets)
         trial.gradients(
             "cross_entropy_backward",
             forward=loss,
@@ -71,3 +71,25 @@ def check(trial):
     large = np.array([[1000.0, 0.0, 990.0], [-2000.0, -2000.0, 0.0]])
     trial.same("cross_entropy_forward", logits=large, targets=np.array([2, 0]))
     trial.same("cross_entropy_backward", dloss=1.0, logits=large, targets=np.array([2, 0]))
+
+
+def _of_true(number):
+    """`number` of the probability of each true id."""
+
+    def wrong(logits, targets):
+        p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        return number(p[np.arange(len(targets)), targets])
+
+    return wrong
+
+
+FORWARD = {
+    "cross_entropy_forward adds up the places: the mean over them is asked for":
+        _of_true(lambda p: -np.log(p).sum()),
+    "cross_entropy_forward counts bits, with log2: nats are asked for, with ln":
+        _of_true(lambda p: -np.log2(p).mean()),
+    "cross_entropy_forward has the wrong sign: the logarithm of a probability is negative":
+        _of_true(lambda p: np.log(p).mean()),
+    "cross_entropy_forward takes the logarithm of the mean, and not the mean of the logarithms":
+        _of_true(lambda p: -np.log(p.mean())),
+}  # fmt: skip

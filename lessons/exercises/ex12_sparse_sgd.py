@@ -43,6 +43,26 @@ def check(trial):
     for rng in trial.rounds(5):
         E, ids = rng.standard_normal((7, 3)), trial.ids(rng, 7, 6)
         dout = rng.standard_normal((6, 3))
-        trial.same("sgd_step", E=E, ids=ids, dout=dout, lr=float(rng.uniform(0.01, 1)))
+        lr = float(rng.uniform(0.01, 1))
+        trial.same("sgd_step", mistakes=MISTAKES, E=E, ids=ids, dout=dout, lr=lr)
     trial.lean("sgd_step", 1e6, "it grows with the table and not with the batch",
                E=np.zeros((100_000, 16)), ids=ids, dout=np.ones((6, 16)), lr=0.1)  # fmt: skip
+
+
+def _repeats_lost(E, ids, dout, lr):
+    E[ids] -= lr * dout
+
+
+def _averaged(E, ids, dout, lr):
+    np.subtract.at(E, ids, lr * dout / np.bincount(ids)[ids][:, None])
+
+
+MISTAKES = {
+    "sgd_step steps once for a repeated id: every place of the batch counts": _repeats_lost,
+    "sgd_step goes uphill: a step is taken against the gradient": lambda E, ids, dout, lr: (
+        np.add.at(E, ids, lr * dout)
+    ),
+    "sgd_step leaves out lr": lambda E, ids, dout, lr: np.subtract.at(E, ids, dout),
+    "sgd_step averages the gradients of a repeated id: they add up": _averaged,
+    "sgd_step does not change the table that it was given": lambda E, ids, dout, lr: None,
+}

@@ -70,14 +70,53 @@ def check(trial):
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         E, ids = rng.standard_normal((5, 3)), trial.ids(rng, 5, 6)
         ids[offsets[int(np.argmax(sizes))] + 1] = ids[offsets[int(np.argmax(sizes))]]
-        trial.same("bag_mean_forward", E=E, ids=ids, offsets=offsets)
+        trial.same("bag_mean_forward", mistakes=FORWARD, E=E, ids=ids, offsets=offsets)
         bags = np.repeat(np.arange(4), sizes)
         trial.gradients(
             "bag_mean_backward",
             forward=mean,
             backward=lambda g, i=ids, o=offsets: trial.yours.bag_mean_backward(g, i, o, 5),
             saved=BagSaved(ids, bags, 5, 1 / sizes[bags], None, None, None, False),
+            mistakes=_mistakes(ids, bags, sizes),
             E=E,
             ids=ids,
             offsets=offsets,
         )
+
+
+def _pooled(pool):
+    def wrong(E, ids, offsets):
+        bags = np.split(E[ids], offsets[1:-1])
+        with np.errstate(all="ignore"):
+            return np.stack([pool(rows) for rows in bags])
+
+    return wrong
+
+
+FORWARD = {
+    "bag_mean_forward takes the sum of a bag and not its mean": _pooled(lambda r: r.sum(axis=0)),
+    "bag_mean_forward divides an empty bag by 0: its mean is to be 0":
+        _pooled(lambda rows: rows.sum(axis=0) / np.float64(len(rows))),
+    "bag_mean_forward divides by the number of places in all bags":
+        lambda E, ids, offsets: _pooled(lambda r: r.sum(axis=0))(E, ids, offsets) / len(ids),
+}  # fmt: skip
+
+
+def _mistakes(ids, bags, sizes):
+    def added(places):
+        dE = np.zeros((5, places.shape[1]))
+        np.add.at(dE, ids, places)
+        return dE
+
+    def overwritten(dout):
+        dE = np.zeros((5, dout.shape[1]))
+        dE[ids] += (dout / np.maximum(sizes, 1)[:, None])[bags]
+        return dE
+
+    name = "bag_mean_backward"
+    return {
+        f"{name} does not divide by the size of the bag": lambda dout: added(dout[bags]),
+        f"{name} divides all bags alike: each by its own size":
+            lambda dout: added(dout[bags] / np.mean(sizes)),
+        f"{name} keeps only the last use of a row": overwritten,
+    }  # fmt: skip

@@ -40,4 +40,31 @@ def sinusoids(max_len, dim):
 
 def check(trial):
     for max_len, dim in ((5, 2), (7, 6), (4, 5), (3, 1), (12, 8), (1, 7)):
-        trial.same("sinusoids", max_len=max_len, dim=dim)
+        trial.same("sinusoids", mistakes=MISTAKES, max_len=max_len, dim=dim)
+
+
+def _otherwise(base=10000.0, first=0, speed=2, exchanged=False, halves=False):
+    """The table, with one thing done otherwise."""
+
+    def wrong(max_len, dim):
+        pair = np.arange((dim + 1) // 2)
+        angle = np.arange(first, first + max_len)[:, None] / base ** (speed * pair / dim)
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        if halves:
+            even, odd = slice(0, len(pair)), slice(len(pair), None)
+        one, other = (np.cos, np.sin) if exchanged else (np.sin, np.cos)
+        PE = np.zeros((max_len, dim))
+        PE[:, even], PE[:, odd] = one(angle), other(angle)[:, : dim // 2]
+        return PE
+
+    return wrong
+
+
+MISTAKES = {
+    ("sinusoids slows down by 10000^(i / dim) from pair to pair, and 2i stands there", r"/ *dim"):
+        _otherwise(speed=1),
+    "sinusoids exchanges sine and cosine: the even columns are sines": _otherwise(exchanged=True),
+    ("sinusoids counts positions from 1: the first is 0", r"max_len"): _otherwise(first=1),
+    "sinusoids sets all sines before all cosines: they take turns": _otherwise(halves=True),
+    ("sinusoids takes another base than 10000", r"000"): _otherwise(base=1000.0),
+}  # fmt: skip

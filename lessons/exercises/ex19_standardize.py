@@ -59,7 +59,7 @@ def check(trial):
 
     for rng, eps in zip(trial.rounds(4), (1e-5, 0.1, 1e-5, 0.5)):
         x = rng.standard_normal((3, 5))
-        trial.same("standardize", x=x, eps=eps)
+        trial.same("standardize", mistakes=FORWARD, x=x, eps=eps)
         trial.gradients(
             "standardize_backward",
             forward=lambda x, eps=eps: forward(x, eps),
@@ -67,6 +67,24 @@ def check(trial):
             mistakes=_mistakes(x, eps),
             x=x,
         )
+
+
+def _otherwise(less=1, divide_by=lambda D: D):
+    def wrong(x, eps):
+        c = x - less * x.mean(axis=-1, keepdims=True)
+        squares = (c**2).sum(axis=-1, keepdims=True) / divide_by(x.shape[-1])
+        return c / np.sqrt(squares + eps)
+
+    return wrong
+
+
+FORWARD = {
+    "standardize divides by D - 1 in the variance, and by D is asked for":
+        _otherwise(divide_by=lambda D: D - 1),
+    "standardize adds up the squares: the variance is their mean":
+        _otherwise(divide_by=lambda D: 1),
+    "standardize does not take the mean away": _otherwise(less=0),
+}  # fmt: skip
 
 
 def _mistakes(x, eps):

@@ -89,17 +89,18 @@ def _mistakes(q, k, v):
         dp = dout @ v.T
         return dp @ k / root, dp.T @ q / root, p.T @ dout
 
+    roots, scores = r"\bd[qk] *=", r"\bds *="  # what the guilty line looks like
     return {
-        "attention_backward forgets to divide dq and dk by sqrt(D), as the scores are":
+        ("attention_backward forgets to divide dq and dk by sqrt(D), as the scores are", roots):
             wrong(divide=1),
-        "attention_backward divides dq and dk by D, and the scores were divided by sqrt(D)":
+        ("attention_backward divides dq and dk by D, and the scores by sqrt(D)", roots):
             wrong(divide=root**2),
-        "attention_backward lacks the term that the scores of a row share in softmax":
+        ("attention_backward lacks the term that the scores of a row share in softmax", scores):
             wrong(shares=False),
-        "attention_backward lets each score move its own weight only: softmax shares a whole":
+        ("attention_backward lets each score move its own weight only: softmax shares", scores):
             wrong(alone=True),
-        "attention_backward leaves out the softmax: dp is not yet the gradient of the scores":
+        ("attention_backward leaves out softmax: dp is not yet the gradient of the scores", scores):
             no_softmax,
-        "attention_backward adds up softmax's shared term along the wrong axis: each asker has a "
-        "softmax of its own": wrong(axis=0),
+        ("attention_backward adds up softmax's shared term along the wrong axis", scores):
+            wrong(axis=0),
     }  # fmt: skip

@@ -70,9 +70,10 @@ def check(trial):
         )
 
 
-def _turned(x, way=1, speed=2, together=False):
+def _turned(x, way=1, speed=2, together=False, first_place=0):
     T, D = x.shape
-    angle = np.arange(T)[:, None] / 10000.0 ** (np.arange(D // 2) * speed / D)
+    places = first_place + np.arange(T)[:, None]
+    angle = places / 10000.0 ** (np.arange(D // 2) * speed / D)
     first, second = slice(0, None, 2), slice(1, None, 2)
     if together:
         first, second = slice(0, D // 2), slice(D // 2, None)
@@ -99,6 +100,8 @@ FORWARD = {
         lambda x: _turned(x, together=True),
     "rotary slows down by 10000^(i / D) from pair to pair, and 2i stands there":
         lambda x: _turned(x, speed=1),
+    ("rotary counts places from 1: the first is 0, and stays", r"arange\(1|\+ 1"):
+        lambda x: _turned(x, first_place=1),
     "rotary overwrites the first number of a pair, and the second one still needs the old one":
         _overwritten,
 }  # fmt: skip

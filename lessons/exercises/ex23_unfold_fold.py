@@ -51,8 +51,8 @@ def check(trial):
     ):
         image = rng.standard_normal((C, H, W))
         patches = rng.standard_normal((H * W // P**2, C * P * P))
-        trial.same("unfold", image=image, P=P)
-        trial.same("fold", patches=patches, C=C, H=H, W=W, P=P)
+        trial.same("unfold", mistakes=UNFOLD, image=image, P=P)
+        trial.same("fold", mistakes=FOLD, patches=patches, C=C, H=H, W=W, P=P)
 
     def cut(image):
         return np.stack(
@@ -65,3 +65,36 @@ def check(trial):
         backward=lambda dout: trial.yours.fold(dout, 2, 4, 6, 2),
         image=rng.standard_normal((2, 4, 6)),
     )
+
+
+def _cut(*axes):
+    def wrong(image, P):
+        C, H, W = image.shape
+        grid = image.reshape(C, H // P, P, W // P, P)
+        return grid.transpose(*axes).reshape(-1, C * P * P)
+
+    return wrong
+
+
+def _laid(*axes):
+    def wrong(patches, C, H, W, P):
+        grid = patches.reshape(H // P, W // P, C, P, P)
+        return grid.transpose(*axes).reshape(C, H, W)
+
+    return wrong
+
+
+UNFOLD = {
+    "unfold only reshapes: that cuts the picture into strips, and not into squares":
+        lambda image, P: image.reshape(-1, len(image) * P * P),
+    "unfold counts the patches down the columns: they follow one another as words on a page":
+        _cut(3, 1, 0, 2, 4),
+    "unfold flattens a patch column by column: row by row is asked for": _cut(1, 3, 0, 4, 2),
+    "unfold puts the channels last in a patch: channel by channel is asked for":
+        _cut(1, 3, 2, 4, 0),
+}  # fmt: skip
+FOLD = {
+    "fold only reshapes: the numbers of a square lie in several rows of the picture":
+        lambda patches, C, H, W, P: patches.reshape(C, H, W),
+    "fold exchanges rows and columns within a patch": _laid(2, 0, 4, 1, 3),
+}  # fmt: skip

@@ -66,7 +66,7 @@ def check(trial):
     for rng in trial.rounds(4):
         c, o = rng.standard_normal((3, 4)), rng.standard_normal((3, 4))
         u = rng.standard_normal((3, 2, 4))
-        trial.same("sgns_forward", c=c, o=o, u=u)
+        trial.same("sgns_forward", mistakes=FORWARD, c=c, o=o, u=u)
         trial.gradients(
             "sgns_backward",
             forward=loss,
@@ -96,3 +96,20 @@ def _mistakes(c, o, u):
         "sgns_backward lacks the chance words in dc: c stands in all scores": wrong(collects=0),
         "sgns_backward has the wrong sign": lambda dloss: tuple(-g for g in wrong()(dloss)),
     }
+
+
+def _losses(true=-1, chance=1, pool=np.sum):
+    def wrong(c, o, u):
+        positive, negative = (c * o).sum(axis=-1), (u * c[:, None]).sum(axis=-1)
+        return np.logaddexp(0, true * positive).sum() + pool(np.logaddexp(0, chance * negative))
+
+    return wrong
+
+
+FORWARD = {
+    "sgns_forward counts the chance words as true ones: their score should be low":
+        _losses(chance=-1),
+    "sgns_forward counts the true neighbours as chance ones: their score should be high":
+        _losses(true=1),
+    "sgns_forward takes the mean over the chance words: they add up": _losses(pool=np.mean),
+}  # fmt: skip

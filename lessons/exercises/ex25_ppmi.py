@@ -46,7 +46,7 @@ def check(trial):
     trial.same("ppmi", mistakes=MISTAKES, counts=counts)
 
 
-def _otherwise(log=np.log, low=0.0, chance=None, shares=True):
+def _otherwise(log=np.log, low=0.0, chance=None):
     def wrong(counts):
         P = counts / counts.sum()
         rows, columns = P.sum(axis=1, keepdims=True), P.sum(axis=0, keepdims=True)
@@ -58,19 +58,22 @@ def _otherwise(log=np.log, low=0.0, chance=None, shares=True):
     return wrong
 
 
+LOG, CHANCE = r"log", r"sum\(axis|sum\([01]\)|full"  # what the guilty line looks like
 MISTAKES = {
-    "ppmi takes another logarithm: log2, and the natural one is asked for": _otherwise(np.log2),
-    "ppmi takes another logarithm: log10, and the natural one is asked for": _otherwise(np.log10),
-    "ppmi keeps what is negative: pairs that meet less often than by chance count as 0":
+    ("ppmi takes another logarithm: log2, and the natural one is asked for", LOG):
+        _otherwise(np.log2),
+    ("ppmi takes another logarithm: log10, and the natural one is asked for", LOG):
+        _otherwise(np.log10),
+    ("ppmi keeps what is negative: pairs that meet less often than by chance count as 0", LOG):
         _otherwise(low=-np.inf),
-    "ppmi takes the sums of the rows for both words: v has the sum of its column":
+    ("ppmi takes the sums of the rows for both words: v has the sum of its column", CHANCE):
         _otherwise(chance=lambda rows, columns, P: rows * rows.T),
-    "ppmi takes the sums of the columns for both words: u has the sum of its row":
+    ("ppmi takes the sums of the columns for both words: u has the sum of its row", CHANCE):
         _otherwise(chance=lambda rows, columns, P: columns.T * columns),
-    "ppmi divides by P(u) alone: that is how often v follows u, not whether more than by chance":
+    ("ppmi divides by P(u) alone: chance is P(u) times P(v)", CHANCE):
         _otherwise(chance=lambda rows, columns, P: rows),
-    "ppmi divides by P(v) alone: chance is P(u) times P(v)":
+    ("ppmi divides by P(v) alone: chance is P(u) times P(v)", CHANCE):
         _otherwise(chance=lambda rows, columns, P: columns),
-    "ppmi takes every pair for equally likely by chance: P(u) and P(v) say how frequent each is":
+    ("ppmi takes every pair for equally likely by chance, and some words are frequent", CHANCE):
         _otherwise(chance=lambda rows, columns, P: np.full(P.shape, 1 / P.size)),
 }  # fmt: skip

@@ -54,11 +54,57 @@ def check(trial):
         E, m, v = rng.standard_normal((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
         for t in (1, 2, 3, 40):
             rows, grads = rng.permutation(6)[:3], rng.standard_normal((3, 3))
-            trial.same("lazy_adam_step", E=E, m=m, v=v, rows=rows, grads=grads, t=t, lr=0.01)
+            trial.same("lazy_adam_step", mistakes=MISTAKES, E=E, m=m, v=v, rows=rows, grads=grads,
+                       t=t, lr=0.01)  # fmt: skip
             trial.yours.lazy_adam_step(E, m, v, rows, grads, t, 0.01)
     tiny = {"E": np.ones((2, 2)), "m": np.zeros((2, 2)), "v": np.zeros((2, 2))}
     grads = np.full((1, 2), 1e-8)
-    trial.same("lazy_adam_step", **tiny, rows=np.array([0]), grads=grads, t=1, lr=1.0)
+    trial.same(
+        "lazy_adam_step", mistakes=MISTAKES, **tiny, rows=np.array([0]), grads=grads, t=1, lr=1.0
+    )
     large = {name: np.zeros((100_000, 16)) for name in tiny}
     trial.lean("lazy_adam_step", 1e6, "it grows with the table and not with the batch",
                **large, rows=np.arange(8), grads=np.ones((8, 16)), t=1, lr=0.1)  # fmt: skip
+
+
+def _stepped(fade="", correct=(True, True), keep="", inside=False, power=2, whole=False):
+    """The step, with one thing done otherwise."""
+
+    def wrong(E, m, v, rows, grads, t, lr):
+        kept = m[rows], v[rows]
+        m *= 0.9 if "m" in fade else 1
+        v *= 0.999 if "v" in fade else 1
+        m[rows], v[rows] = kept
+        m[rows] = 0.9 * m[rows] + 0.1 * grads
+        v[rows] = 0.999 * v[rows] + 0.001 * grads**power
+        first = 1 - 0.9**t if correct[0] else 1
+        second = 1 - 0.999**t if correct[1] else 1
+        if keep:
+            m[rows], first = m[rows] / first, 1
+        if keep == "both":
+            v[rows], second = v[rows] / second, 1
+        named = slice(None) if whole else rows
+        size = v[named] / second
+        with np.errstate(all="ignore"):
+            root = np.sqrt(size + 1e-8) if inside else np.sqrt(size) + 1e-8
+            E[named] -= lr * m[named] / first / root
+
+    return wrong
+
+
+MISTAKES = {
+    "lazy_adam_step lets both averages of rows fade that the batch does not name":
+        _stepped(fade="mv"),
+    "lazy_adam_step lets m fade in rows that the batch does not name": _stepped(fade="m"),
+    "lazy_adam_step lets v fade in rows that the batch does not name": _stepped(fade="v"),
+    "lazy_adam_step leaves out the correction of both averages": _stepped(correct=(False, False)),
+    "lazy_adam_step leaves out the correction of m": _stepped(correct=(False, True)),
+    "lazy_adam_step leaves out the correction of v": _stepped(correct=(True, False)),
+    "lazy_adam_step stores the corrected averages: the correction is for the step only":
+        _stepped(keep="both"),
+    "lazy_adam_step stores the corrected m: the correction is for the step only":
+        _stepped(keep="m"),
+    "lazy_adam_step adds eps inside the root: it stands outside": _stepped(inside=True),
+    "lazy_adam_step averages g in v, and g^2 is asked for": _stepped(power=1),
+    "lazy_adam_step moves rows that the batch does not name": _stepped(whole=True),
+}  # fmt: skip

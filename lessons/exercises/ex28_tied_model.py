@@ -202,9 +202,9 @@ def _mistakes(E, W, ids, targets):
         "model_backward lacks what the lookup sends back to E": wrong(lookup="none"),
         "model_backward lacks what the scores send back to E": wrong(scores=0),
         "model_backward keeps of a repeated id only the last gradient": wrong(lookup="set"),
-        "model_backward leaves out the slope of tanh": wrong(tanh=False),
-        "model_backward does not divide by N: the loss is a mean": wrong(mean=False),
-        "model_backward forgets the target: the error is p - 1 there": wrong(one=0),
+        ("model_backward leaves out the slope of tanh", r"\bda *="): wrong(tanh=False),
+        ("model_backward does not divide by N: the loss is a mean", r"\bdz *="): wrong(mean=False),
+        ("model_backward forgets the target: the error is p - 1 there", r"\bdz *="): wrong(one=0),
     }
 
 
@@ -221,12 +221,18 @@ def _steps(rate=lambda k, K: 1 - k / K, ahead=1, learns=(1, 1), at_once=True):
     return wrong
 
 
+def _new_table(E, W, text, batches, lr):
+    _steps()(E.copy(), W, text, batches, lr)
+
+
 TRAINED = {
-    "train goes uphill: a step goes against the slope": _steps(lambda k, K: k / K - 1),
-    "train does not shorten its steps: step k goes lr (1 - k / K)": _steps(lambda k, K: 1),
-    "train lets the model guess the letter that it reads: the target is the next one":
+    ("train goes uphill: a step goes against the slope", r"\blr\b"): _steps(lambda k, K: k / K - 1),
+    ("train does not shorten its steps: step k goes lr (1 - k / K)", r"\blr\b"):
+        _steps(lambda k, K: 1),
+    ("train lets the model guess the letter that it reads: the target is the next one", r"text\["):
         _steps(ahead=0),
     "train lets E learn, and not W": _steps(learns=(1, 0)),
     "train lets W learn, and not E": _steps(learns=(0, 1)),
+    ("train makes a new E instead of changing the one it was given", r"\bE = "): _new_table,
     "train changes E before it takes the gradient of W": _steps(at_once=False),
 }  # fmt: skip

@@ -56,7 +56,8 @@ def check(trial):
 
     for rng in trial.rounds(3):
         table, ids = rng.standard_normal((6, 3)), trial.ids(rng, 6, 9)
-        trial.same("scatter_add", table=table, ids=ids, values=rng.standard_normal((9, 3)))
+        values = rng.standard_normal((9, 3))
+        trial.same("scatter_add", mistakes=MISTAKES, table=table, ids=ids, values=values)
     single = np.ones((4, 2), np.float32)
     trial.same("scatter_add", table=single, ids=np.array([2, 2]), values=single[:2])
     none = np.array([], dtype=np.int64)
@@ -70,3 +71,26 @@ def check(trial):
     trial.faster(
         "scatter_add", readable, times=10, table=np.zeros((5_000, 16)), ids=ids, values=values
     )
+
+
+def _set(table, ids, values):
+    for n, row in enumerate(ids):
+        table[row] = values[n]
+
+
+def _repeats_lost(table, ids, values):
+    table[ids] += values
+
+
+def _one_column(table, ids, values):
+    np.add.at(table[:, :1], ids, values[:, :1])
+
+
+MISTAKES = {
+    "scatter_add sets rows instead of adding to them": _set,
+    "scatter_add keeps of a repeated id only the last value": _repeats_lost,
+    "scatter_add leaves out the last place":
+        lambda table, ids, values: np.add.at(table, ids[:-1], values[:-1]),
+    "scatter_add adds to the first column only": _one_column,
+    "scatter_add does not change the table that it was given": lambda table, ids, values: None,
+}  # fmt: skip

@@ -83,6 +83,11 @@ def names_an_option(typed: str, options: Sequence[str]) -> bool:
     return any(_is_option(typed.strip(), option, options) for option in options)
 
 
+def is_number(typed: str) -> bool:
+    """Whether what was typed can be read as a number."""
+    return _read(typed) is not None
+
+
 def _is_option(typed: str, option: str, options: Sequence[str]) -> bool:
     if option not in options:
         return False

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.lesson.answers import LETTERS, judge, names_an_option
+from scratch_embed.lesson.answers import LETTERS, is_number, judge, names_an_option
 from scratch_embed.lesson.record import current
 from scratch_embed.look.numbers import number
 from scratch_embed.look.terminal import paint, width, wrap
@@ -131,11 +131,12 @@ def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -
 def read_answer(
     ask, options: list[str] | None, prompt: str = "    your guess (Enter to see): "
 ) -> str:
-    """What a person types to a question; with options, one of them or nothing.
+    """What a person types to a question: one of the options, or a number; or nothing.
 
     ask: takes a prompt and returns a line.
     """
+    wanted = f"a letter from A to {LETTERS[len(options) - 1]}" if options else "a number"
     typed = ask(prompt).strip()
-    while typed and options and not names_an_option(typed, options):
-        typed = ask(f"    a letter from A to {LETTERS[len(options) - 1]}, please: ").strip()
+    while typed and not (names_an_option(typed, options) if options else is_number(typed)):
+        typed = ask(f"    {wanted}, please: ").strip()
     return typed

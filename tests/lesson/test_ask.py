@@ -40,6 +40,12 @@ def test_options_take_a_letter_or_the_text_and_ask_again_for_anything_else(capsy
     assert record.questions[0].right and "A) rows\n    B) columns" in out and "= B) columns." in out
 
 
+def test_a_number_is_asked_again_for_anything_else(capsys):
+    with asked("many", "2") as record:
+        guess("How many?").answer(2)
+    assert record.questions[0].right is True
+
+
 def test_who_presses_enter_is_not_judged():
     with asked("") as record:
         guess("Which?", ["rows", "columns"]).answer("rows")

@@ -114,7 +114,7 @@ class Exercise:
 
     def _constant(self, name: str, default):
         for node in self.tree.body:
-            if isinstance(node, ast.Assign) and node.targets[0].id == name:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
                 return ast.literal_eval(node.value)
         return default
 

@@ -117,9 +117,9 @@ class Trial:
             wrong = _off(known, f"{name}({', '.join(arguments)}) {off}", arguments)
             wrong.result = _first_wrong(got, expected)
             raise wrong
-        for changed in set(self.in_place) & set(arguments):
+        for changed in (name for name in self.in_place if name in arguments):
             if off := difference(theirs[changed], ours[changed]):
-                known = _same_mistake(mistakes or {}, arguments, theirs[changed], changed)
+                known = _same_change(mistakes or {}, arguments, theirs, self.in_place)
                 wrong = _off(known, f"after {name}, {changed} {off}", arguments)
                 wrong.variable = changed
                 raise wrong
@@ -138,7 +138,7 @@ class Trial:
 
     def gradients(
         self, name: str, forward: Callable, backward: Callable, saved: Any = (),
-        mistakes: Mapping[str, Callable] | None = None, **arrays,
+        mistakes: Mapping[str | tuple, Callable] | None = None, **arrays,
     ) -> None:  # fmt: skip
         """`backward(dout)` must be the derivative of `forward(*arrays)`, by finite differences.
 
@@ -231,14 +231,24 @@ def told(arguments: Mapping[str, Any]) -> str:
 
 
 def _same_mistake(
-    mistakes: Mapping[str | tuple, Callable], arguments: Mapping[str, Any], got: Any,
-    changed: str | None = None,
+    mistakes: Mapping[str | tuple, Callable], arguments: Mapping[str, Any], got: Any
+) -> str | tuple | None:
+    """The key of the mistake that makes the same answer of these arguments."""
+    for sentence, wrong in mistakes.items():
+        if difference(got, wrong(**copies(arguments))) is None:
+            return sentence
+    return None
+
+
+def _same_change(
+    mistakes: Mapping[str | tuple, Callable], arguments: Mapping[str, Any],
+    theirs: Mapping[str, Any], in_place: tuple[str, ...],
 ) -> str | tuple | None:  # fmt: skip
-    """The key of the mistake that makes this answer, or this of the argument it changes."""
+    """The key of the mistake that leaves the arguments as they are now."""
     for sentence, wrong in mistakes.items():
         handed = copies(arguments)
-        answer = wrong(**handed)
-        if difference(got, handed[changed] if changed else answer) is None:
+        wrong(**handed)
+        if all(difference(theirs[k], handed[k]) is None for k in in_place if k in arguments):
             return sentence
     return None
 
@@ -264,8 +274,10 @@ def _first_input_wrong(report, names: list[str]) -> int | None:
     return found[0] if found and len(names) > 1 else None
 
 
-def _mistake(mistakes: Mapping[str, Callable], backward: Callable, shape: tuple) -> str | None:
-    """The sentence of the mistake that answers a random dout as the learner's backward does."""
+def _mistake(
+    mistakes: Mapping[str | tuple, Callable], backward: Callable, shape: tuple
+) -> str | tuple | None:
+    """The key of the mistake that answers a random dout as the learner's backward does."""
     dout = np.random.default_rng(0).standard_normal(shape)
     answer = backward(dout)
     for sentence, wrong in mistakes.items():
@@ -274,8 +286,11 @@ def _mistake(mistakes: Mapping[str, Callable], backward: Callable, shape: tuple)
     return None
 
 
-def _gradient_wrong(name: str, report, constants: Mapping[str, Any], known: str | None) -> Wrong:
+def _gradient_wrong(
+    name: str, report, constants: Mapping[str, Any], known: str | tuple | None
+) -> Wrong:
     """What a gradcheck report tells a learner: the mistake by name, the table, and where."""
+    known, pattern = known if isinstance(known, tuple) else (known, None)
     causes = [cause for cause in report.causes if cause.name != "local derivative"]
     sentence = known or (causes[0].sentence if causes else None)
     amiss = [f"amiss: {problem}" for problem in report.problems]
@@ -284,4 +299,5 @@ def _gradient_wrong(name: str, report, constants: Mapping[str, Any], known: str 
         sentence or f"the gradient of {name} is not what finite differences say",
         "\n".join([told(constants)] * bool(constants) + table),
         named=sentence is not None,
+        pattern=pattern,
     )

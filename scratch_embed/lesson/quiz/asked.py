@@ -16,7 +16,7 @@ from scratch_embed.lesson.record import Options
 from scratch_embed.lesson.walk import cells, runner
 from scratch_embed.look.render import markdown
 
-MOST_ABOVE = 16  # lines
+MOST_ABOVE, MOST_MORE = 16, 60  # lines: what fits a screen with the question, what "?" shows
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,15 @@ def questions(path: Path) -> list[Asked]:
     """
     lesson = cells.load(path)
     record = runner.new_record(lesson, Options(quick=True))
-    page, sections, shown = io.StringIO(), [0], []
+    page, sections, shown = io.StringIO(), [0, 0], []
 
     def note(prompt: str) -> str:
         """Instead of a person: what is on the page but for the question itself, which comes off."""
         end = page.getvalue().rindex("  ? ")
         page.truncate(end)
         page.seek(end)
-        shown.append((_end_of(page.getvalue()[sections[-1] :]), page.getvalue()[sections[-2] :]))
+        starts = zip(sections[-2:], (MOST_MORE, MOST_ABOVE))
+        shown.append([_end_of(page.getvalue()[at:], most) for at, most in starts][::-1])
         return ""
 
     record.ask = note
@@ -66,10 +67,10 @@ def questions(path: Path) -> list[Asked]:
     return [Asked(question, lesson, *text) for question, text in zip(record.questions, shown)]
 
 
-def _end_of(section: str) -> str:
-    """The last lines of a section, from the beginning of a paragraph."""
+def _end_of(section: str, most: int) -> str:
+    """At most so many of its last lines, from the beginning of a paragraph."""
     lines = section.strip("\n").splitlines()
-    cut = len(lines) - MOST_ABOVE
+    cut = len(lines) - most
     if cut > 0:
         cut = next((n + 1 for n in range(cut, len(lines)) if not lines[n].strip()), cut)
         lines = lines[cut:]

@@ -59,6 +59,8 @@ def _all(paths: Iterable[Path]) -> Iterator[Asked]:
     """Every question of these lessons, each lesson run when its turn comes."""
     for path in paths:
         try:
+            if sys.stdout.isatty():
+                print(paint(f"\nWorking out the answers of {path.stem} ...", "dim"), flush=True)
             yield from questions(path)
         except SyntaxError as error:
             raise UsageError(
@@ -126,14 +128,14 @@ def _ask(asked: Asked) -> bool | None:
     print()
     question = replace(asked.question, typed="", right=None)
     question.put()
-    question.typed = read_answer(lambda prompt: _line(prompt, asked.more), question.options, PROMPT)
+    question.typed = read_answer(lambda prompt: _line(prompt, asked), question.options, PROMPT)
     question.tell()
     if question.right is not None:
         memory.remember(asked.key, question.right)
     return question.right
 
 
-def _line(prompt: str, more: str) -> str:
+def _line(prompt: str, asked: Asked) -> str:
     """A line that a person types, unless it is one of the keys."""
     while True:
         try:
@@ -147,7 +149,8 @@ def _line(prompt: str, more: str) -> str:
             raise Stop
         if typed.strip() != "?":
             return typed
-        print(f"\n{paint(more.strip(), 'dim')}\n")
+        print(f"\n{paint(asked.more, 'dim')}\n")
+        asked.question.put()
 
 
 def _score(right: int, wrong: list[Asked], seen: int) -> str:
