@@ -120,14 +120,17 @@ for passes in medians.scores["trained"]:
 
 
 # %%
+@cache
+def bar(seed, passes, keeps, centred):
+    return np.quantile(cosines_of(seed, passes, keeps, centred)[pairs], 0.99)
+
+
 def passing(seed, passes, keeps, centred, who):
     """The share of relatives, or of strangers, whose cosine is above the bar."""
-    bar = np.quantile(cosines_of(seed, passes, keeps, centred)[pairs], 0.99)
-    found = cosines_of(seed, passes, None, centred)
-    if who == "relatives":
-        return float((found[one, many] > bar).mean())
-    strangers = found[one[:, None], many[None]][~np.eye(len(one), dtype=bool)]
-    return float((strangers > bar).mean())
+    found = cosines_of(seed, passes, None, centred)[one[:, None], many[None]]
+    own = np.eye(len(one), dtype=bool)
+    asked = found[own] if who == "relatives" else found[~own]
+    return float((asked > bar(seed, passes, keeps, centred)).mean())
 
 
 def passed(centred, names):

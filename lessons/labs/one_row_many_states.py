@@ -39,7 +39,7 @@ from scratch_embed.text import corpus
 begin()
 V, D, T, JOINED = 1000, 32, 12, 10
 FIRST = 3  # a new word counts if at least three words stand before it on its line
-FIT, TEST = (300, 150) if options.quick else (800, 400)  # places of a word, at most
+FIT, TEST = (200, 100) if options.quick else (800, 400)  # places of a word, at most
 raw = corpus.read_text(options.text) if options.text else corpus.python_text()
 tokens = corpus.words(raw)
 known = corpus.Vocabulary.from_tokens(tokens, max_size=V)
@@ -105,10 +105,16 @@ def vectors(way, table, block, lines, at):
     return block(rows).numpy()[here, at]
 
 
+@cache
+def standing(seed, word):
+    """All lines that hold a word, and its place there."""
+    return np.nonzero(joined(seed)[1] == word)
+
+
 def places(seed, first, second, rng):
     """Where a new word stands: the lines, the places, the answers, +1 or -1; which to fit, test."""
     _, lines, held_out = joined(seed)
-    n, at = np.nonzero(lines == first)
+    n, at = standing(seed, first)
     chosen = rng.permutation(np.flatnonzero(at >= FIRST))
     fit, test = chosen[~held_out[n[chosen]]][:FIT], chosen[held_out[n[chosen]]][:TEST]
     n, at = n[np.append(fit, test)], at[np.append(fit, test)]
