@@ -1,0 +1,49 @@
+"""`scratch-embed`, or `python -m scratch_embed`: the lessons and the instruments as commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+USAGE = """\
+usage: scratch-embed lessons [...]     the course: its map, or one lesson, lab, exercise, quiz
+       scratch-embed gradcheck [...]   compare every backward with finite differences
+       scratch-embed --version
+
+scratch-embed lessons 0 --step is the way to begin; each command has a --help of its own.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns its exit code, 2 for a command that does not exist."""
+    argv = sys.argv[1:] if argv is None else argv
+    word, rest = (argv[0], argv[1:]) if argv else ("lessons", [])
+    if word == "lessons":
+        from scratch_embed.lesson.walk.cli import main as lessons
+
+        return lessons(course_folder(), rest)
+    if word == "gradcheck":
+        from scratch_embed.gradcheck.__main__ import main as gradcheck
+
+        return gradcheck(rest)
+    if word == "--version":
+        import scratch_embed
+
+        print(f"scratch_embed {scratch_embed.__version__}")
+        return 0
+    if word in ("-h", "--help"):
+        print(USAGE, end="")
+        return 0
+    print(f"scratch-embed: there is no command {word}.\n\n{USAGE}", end="", file=sys.stderr)
+    return 2
+
+
+def course_folder() -> Path:
+    """Where the lessons lie: in the installed package, or in a checkout beside it."""
+    package = Path(__file__).parent
+    installed = package / "course"
+    return installed if installed.is_dir() else package.with_name("lessons")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
