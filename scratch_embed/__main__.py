@@ -19,17 +19,19 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     word, rest = (argv[0], argv[1:]) if argv else ("lessons", [])
     if word == "lessons":
+        from scratch_embed.lesson.usage import called
         from scratch_embed.lesson.walk.cli import main as lessons
 
+        called("scratch-embed lessons")
         return lessons(course_folder(), rest)
     if word == "gradcheck":
         from scratch_embed.gradcheck.__main__ import main as gradcheck
 
         return gradcheck(rest)
     if word == "--version":
-        import scratch_embed
+        from scratch_embed import __version__
 
-        print(f"scratch_embed {scratch_embed.__version__}")
+        print(f"scratch_embed {__version__}")
         return 0
     if word in ("-h", "--help"):
         print(USAGE, end="")

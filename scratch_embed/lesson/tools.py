@@ -44,9 +44,17 @@ def say(text: str) -> None:
     print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
 
 
+PACKAGE = Path(__file__).parents[1]
+
+
 def home(lesson: Path | None) -> Path:
-    """The folder above `lessons` (and lessons/labs); of a script that lies elsewhere, its own."""
-    folder = Path.cwd() if lesson is None else lesson.parent
+    """Where a run leaves its pictures and results: the folder above `lessons` and lessons/labs.
+
+    The present folder for a lesson of the installed package; elsewhere a script's own.
+    """
+    if lesson is None or lesson.is_relative_to(PACKAGE):
+        return Path.cwd()
+    folder = lesson.parent
     folder = folder.parent if folder.name == "labs" else folder
     return folder.parent if folder.name == "lessons" else folder
 

@@ -29,6 +29,7 @@ FLOORS = [
     {"contest", "models"},
     {"simulations"},
     {"lesson"},
+    {"__main__"},
 ]
 COMPILER = "scratch_embed/kernels/"  # the one folder that may import numba
 COMPILING = "lessons/exercises/ex29_fast_scatter_add.py"  # and the exercise on compiling a loop
@@ -117,7 +118,7 @@ def test_imports_only_go_down(name):
 
 def test_every_floor_is_there():
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert modules - {"__init__", "__pycache__"} == set().union(*FLOORS)
+    assert modules - {"__init__", "__pycache__", "py.typed"} == set().union(*FLOORS)
 
 
 def test_numba_is_imported_in_one_folder():

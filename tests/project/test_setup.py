@@ -67,6 +67,16 @@ def setup_venv(tmp_path, monkeypatch):
 # ---- setup.cfg -----------------------------------------------------------------------------------
 
 
+def test_every_package_is_listed_and_the_lessons_go_along(config):
+    found = {path.parent for path in (ROOT / "scratch_embed").rglob("__init__.py")}
+    names = {".".join(path.relative_to(ROOT).parts) for path in found}
+    assert set(config["options"]["packages"].split()) == names | {"scratch_embed.course"}
+    data = config["options.package_data"]["scratch_embed.course"].replace(",", " ").split()
+    left = {path for path in (ROOT / "lessons").rglob("*") if path.is_file()}
+    left -= {path for pattern in ["*.py", *data] for path in (ROOT / "lessons").glob(pattern)}
+    assert {path for path in left if "__pycache__" not in path.parts} == set()
+
+
 def test_four_packages_are_needed_at_run_time(config):
     assert required(config["options"]["install_requires"]) == RUNTIME
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scratch_embed.files import read_bytes, replacing
 from scratch_embed.lesson.exercises.exercise import Exercise
+from scratch_embed.lesson.usage import spoken
 
 FOLDER, NOTE = "exercises", ".progress.json"
 NOT_BEGUN, UNCHECKED, NOT_YET, SOLVED = "not begun", "not checked yet", "not yet right", "solved"
@@ -31,7 +32,7 @@ class Desk:
     def command(self, exercise: Exercise) -> str:
         """What to type to begin the exercise, or to check it."""
         folder = "" if str(self.folder) == FOLDER else f" --folder {_quoted(self.folder)}"
-        return f"python -m lessons exercise {exercise.name}{folder}"
+        return spoken(f"python -m lessons exercise {exercise.name}{folder}")
 
     def begin(self, exercise: Exercise) -> bool:
         """Write the stub unless something has that name. Returns whether it was written."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from scratch_embed.lesson.ask import read_answer
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import Asked, questions
-from scratch_embed.lesson.usage import Parser, UsageError
+from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.lesson.walk import marks
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.look.terminal import paint, width, wrap
@@ -163,4 +163,4 @@ def _score(right: int, wrong: list[Asked], seen: int) -> str:
         lines += wrap(f"Read again: {title}: python -m lessons {number} --step", width())
     if wrong:
         lines.append("Ask these again: python -m lessons quiz --missed")
-    return "\n" + "\n".join(lines)
+    return spoken("\n" + "\n".join(lines))

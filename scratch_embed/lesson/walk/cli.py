@@ -12,7 +12,7 @@ from pathlib import Path
 from scratch_embed.files import check_writable, replacing, sentence
 from scratch_embed.lesson import notes
 from scratch_embed.lesson.record import Options, running
-from scratch_embed.lesson.usage import Parser, UsageError
+from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.lesson.walk import greeting
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.suite import run_all, step_one, trace_one
@@ -87,7 +87,7 @@ def guarded(work) -> int:
         sys.stdout.flush()
         return code
     except UsageError as error:
-        print(f"lessons: {error}", file=sys.stderr)
+        print(spoken(f"lessons: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
@@ -114,7 +114,7 @@ def _main(course: Course, argv: list[str]) -> int:
     if not arguments.what:
         if argv:
             raise UsageError(f"{argv[0]} needs a lesson: its number, its name, or all.")
-        print(greeting.greeting(course))
+        print(spoken(greeting.greeting(course)))
         return 0
     word, *rest = arguments.what
     if word in COMMANDS:
@@ -135,7 +135,7 @@ def _all(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
     kept = _write_ledger(verdicts, arguments.ledger)
     if course.lessons:
         first = (course.first_path or course.whole_path)[0]
-        print(f"\n  Begin here: python -m lessons {first} --step")
+        print(spoken(f"\n  Begin here: python -m lessons {first} --step"))
     return 0 if kept and all(outcome.good for outcome in outcomes) else 1
 
 
@@ -146,7 +146,7 @@ def _figures(course: Course, rest: list[str], arguments: argparse.Namespace) -> 
 
 def _lab(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
     if not rest:
-        print(greeting.labs_text(course))
+        print(spoken(greeting.labs_text(course)))
         return 0
     wanted = course.labs.values() if rest == ["all"] else map(course.find_lab, rest)
     return _run(list(wanted), arguments)

@@ -22,6 +22,7 @@ import numpy as np
 
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record, recording
+from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk.cells import Cell, Lesson
 from scratch_embed.look.render import markdown
 from scratch_embed.look.terminal import coloured, paint
@@ -57,7 +58,7 @@ def play(lesson: Lesson, record: Record) -> Iterator[Cell]:
     with stage(lesson, record) as module:
         for position, cell in enumerate(lesson.cells):
             if cell.kind == "markdown":
-                print(f"\n{markdown(cell.text)}\n")
+                print(f"\n{markdown(spoken(cell.text))}\n")
                 yield cell
                 continue
             for code in shown_code(cell):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Options, Record, recording
+from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk.cells import Lesson
 from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
 from scratch_embed.look.prompt import python_prompt, read_key
@@ -116,7 +117,7 @@ class Stepper:
         head = f" {self.lesson.title}: step {self.at + 1} of {len(self.steps)} "
         print("\n" + paint(head[: width()].center(width(), "-"), "dim"))
         for text in step.prose:
-            print(f"\n{markdown(text)}")
+            print(f"\n{markdown(spoken(text))}")
         if step.cell is None:
             return
         listing = f"\n{self.listing(step.cell)}\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 from scratch_embed.files import replacing, sentence
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record
+from scratch_embed.lesson.tools import home
 from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.runner import run
 from scratch_embed.look.terminal import paint
@@ -48,7 +49,7 @@ def _keep_results(record: Record) -> None:
     from scratch_embed.lesson.lab import dump
 
     name = f"{record.path.stem}{'.quick' if record.options.quick else ''}.json"
-    path = record.path.parents[2] / "build" / "labs" / name
+    path = home(record.path) / "build" / "labs" / name
     try:
         with replacing(path) as temporary:
             temporary.write_text(dump(record.results), encoding="utf-8")

@@ -1,0 +1,61 @@
+"""`scratch-embed`: one word for each thing it does, and the course by the name that was typed."""
+
+from __future__ import annotations
+
+import pytest
+
+import scratch_embed
+from scratch_embed.__main__ import course_folder, main
+from scratch_embed.lesson import usage
+from scratch_embed.lesson.tools import PACKAGE, home
+
+
+@pytest.fixture(autouse=True)
+def named_as_before():
+    yield
+    usage.called(usage.TYPED)
+
+
+def test_the_lessons_of_a_checkout_lie_beside_the_package():
+    assert (course_folder() / "course.toml").is_file()
+
+
+@pytest.mark.parametrize("words", [[], ["lessons"]])
+def test_the_map_speaks_of_the_command_that_was_typed(words, capsys):
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "scratch-embed lessons 0 --step" in out and "python -m lessons" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_mistake_is_told_with_that_command_too(capsys):
+    assert main(["lessons", "nothing_of_that_name"]) == 2
+    assert "scratch-embed lessons lists them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["lessons", "--help"], ["gradcheck", "--help"]])
+def test_each_command_has_a_help(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0 and "usage:" in capsys.readouterr().out
+
+
+def test_help_and_version(capsys):
+    assert main(["--help"]) == 0
+    assert "usage: scratch-embed lessons" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    assert scratch_embed.__version__ in capsys.readouterr().out
+
+
+def test_a_command_that_does_not_exist_is_told(capsys):
+    assert main(["lesson"]) == 2
+    assert "there is no command lesson" in capsys.readouterr().err
+
+
+def test_a_lesson_of_the_installed_package_leaves_its_pictures_where_one_stands(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert home(PACKAGE / "course" / "ch00_lookup.py") == tmp_path
+    assert home(PACKAGE / "course" / "labs" / "swaps.py") == tmp_path
+    assert home(tmp_path / "p" / "lessons" / "labs" / "swaps.py") == tmp_path / "p"
