@@ -32,11 +32,11 @@ def attention_backward(dout, q, k, v):
 
     >>> q, k, v = np.array([[3.0]]), np.array([[2.0], [2.0]]), np.array([[4.0], [0.0]])
     >>> dq, dk, dv = attention_backward(np.array([[1.0]]), q, k, v)
-    >>> dq.tolist()
+    >>> dq.round(4).tolist()
     [[0.0]]
-    >>> dk.tolist()
+    >>> dk.round(4).tolist()
     [[3.0], [-3.0]]
-    >>> dv.tolist()
+    >>> dv.round(4).tolist()
     [[0.5], [0.5]]
     """
     root = np.sqrt(q.shape[1])

@@ -57,9 +57,9 @@ def model_backward(E, W, ids, targets):
 
     >>> dE, dW = model_backward(np.array([[1.0], [3.0]]), np.zeros((1, 1)), np.array([1]),
     ...                         np.array([0]))
-    >>> dE.tolist()
+    >>> dE.round(4).tolist()
     [[0.0], [0.0]]
-    >>> dW.tolist()
+    >>> dW.round(4).tolist()
     [[3.0]]
     """
     places = np.arange(len(ids))
@@ -85,13 +85,13 @@ def train(E, W, text, batches, lr):
     1]. lr               the size of the first step; the steps get shorter and shorter.
 
     What it has learned is tested on text kept aside. Knowing how frequent each letter is makes one
-    loss; a table of all pairs of letters makes a lower one. Your model must come seven eighths of
-    the way from the first to the second, in the mean over three starts. A model whose backward is
-    right does, also from other starts; one that loses the repeats, or either use of E, does not.
+    loss; a table of all pairs of letters makes a lower one. Your model must come four fifths of the
+    way from the first to the second, in the mean over three starts. A model whose backward is right
+    does, and from other starts too; one that loses the repeats, or either use of E, does not.
 
     >>> E, W = np.array([[1.0], [3.0]]), np.zeros((1, 1))
     >>> train(E, W, np.array([1, 0]), np.array([[0]]), 0.1)
-    >>> E.tolist()
+    >>> E.round(4).tolist()
     [[1.0], [3.0]]
     >>> W.round(4).tolist()
     [[-0.3]]
@@ -145,21 +145,21 @@ def real_text():
 
 
 def goal(text, kept):
-    """Seven eighths of the way from knowing frequencies to knowing all pairs."""
+    """Four fifths of the way from knowing frequencies to knowing all pairs."""
     V = len(LETTERS)
     shares = (np.bincount(text, minlength=V) + 1) / (len(text) + V)
     pairs = np.full((V, V), 0.1)
     np.add.at(pairs, (text[:-1], text[1:]), 1)
     pairs /= pairs.sum(axis=1, keepdims=True)
     frequencies = -np.log(shares[kept[1:]]).mean()
-    return frequencies + 7 / 8 * (-np.log(pairs[kept[:-1], kept[1:]]).mean() - frequencies)
+    return frequencies + 4 / 5 * (-np.log(pairs[kept[:-1], kept[1:]]).mean() - frequencies)
 
 
 def start(text, seed, D=16):
     """Tables to begin with, and the batches of 400 steps."""
     rng = np.random.default_rng(seed)
-    E, W = 0.3 * rng.standard_normal((len(LETTERS), D)), rng.standard_normal((D, D)) / np.sqrt(D)
-    return E, W, rng.integers(len(text) - 1, size=(400, 256))
+    E, W = 0.05 * rng.standard_normal((len(LETTERS), D)), rng.standard_normal((D, D)) / np.sqrt(D)
+    return E, W, rng.integers(len(text) - 1, size=(400, 512))
 
 
 def _learned(trial, text, kept, seed):

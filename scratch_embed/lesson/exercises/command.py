@@ -103,6 +103,8 @@ def _begun(exercise: Exercise, desk: Desk) -> int:
     path = shown_path(desk.path(exercise))
     print(f"{markdown(exercise.doc)}\n\nWritten: {path}, with the contract and an example.")
     print(f"Edit it, then check it: {desk.command(exercise)}")
+    if exercise.lesson is not None:
+        print(f"What it needs is in:    python -m lessons {exercise.lesson}")
     return 0
 
 

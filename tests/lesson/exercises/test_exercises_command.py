@@ -36,6 +36,7 @@ def test_a_learner_begins_fails_reads_hints_and_solves(ask, tmp_path):
     file = tmp_path / "exercises" / f"{NAME}.py"
     code, out = ask(NAME)
     assert code == 0 and f"Written: exercises{os.sep}{NAME}.py" in out
+    assert "python -m lessons 0\n" in out and max(map(len, out.splitlines())) <= 80
     assert "[[0.0, 0.0], [11.0, 22.0], [5.0, 5.0]]" in file.read_text(encoding="utf-8")
 
     wrong = RIGHT.replace("np.add.at(dE, ids, dout)", "dE[ids] += dout")

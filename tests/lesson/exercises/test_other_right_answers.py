@@ -1,0 +1,167 @@
+"""A right answer may be written in another way than ours: none of these is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scratch_embed.lesson.exercises.exercise import find
+from scratch_embed.lesson.exercises.run import Job, check_all
+
+EXERCISES = find(Path(__file__).parents[3] / "lessons" / "exercises")
+
+RIGHT = {
+    "finite_differences": """
+        def slopes(f, x, h):
+            x, g = x.copy(), []
+            for i in np.ndindex(x.shape):
+                old = x[i]
+                x[i] = old + h
+                up = f(x)
+                x[i] = old - h
+                g.append((up - f(x)) / h / 2)
+                x[i] = old
+            return np.reshape(g, x.shape)
+        """,
+    "tanh_layer": """
+        def tanh_layer(x, W):
+            return 2 / (1 + np.exp(-2 * np.einsum("nd,dh->nh", x, W))) - 1
+
+        def tanh_layer_backward(dout, x, W, out):
+            da = dout - dout * out * out
+            return np.einsum("nh,dh->nd", da, W), np.einsum("nd,nh->dh", x, da)
+        """,
+    "softmax_backward": """
+        def softmax(z):
+            return np.array([np.exp(row - np.logaddexp.reduce(row)) for row in z])
+
+        def softmax_backward(dp, p):
+            return np.array([(np.diag(q) - np.outer(q, q)) @ g for q, g in zip(p, dp)])
+        """,
+    "bpe_train": """
+        from collections import Counter
+
+        def train(words, num_merges):
+            merges, kinds = [], {word: list(word) for word in words}
+            often = Counter(words)
+            while len(merges) < num_merges:
+                counts = Counter()
+                for word, tokens in kinds.items():
+                    for pair in zip(tokens, tokens[1:]):
+                        counts[pair] += often[word]
+                if not counts:
+                    return merges
+                (best, _), = counts.most_common(1)
+                merges.append(best)
+                for word, tokens in kinds.items():
+                    i, out = 0, []
+                    while i < len(tokens):
+                        size = 2 if tuple(tokens[i : i + 2]) == best else 1
+                        out.append("".join(tokens[i : i + size]))
+                        i += size
+                    kinds[word] = out
+            return merges
+        """,
+    "rms_norm": """
+        def rms_norm(x, eps):
+            return x * (np.square(x).mean(-1)[:, None] + eps) ** -0.5
+
+        def rms_norm_backward(dout, x, eps):
+            inverse = (np.square(x).mean(-1)[:, None] + eps) ** -0.5
+            return inverse * dout - inverse**3 * x * (x * dout).mean(-1)[:, None]
+        """,
+    "standardize": """
+        def standardize(x, eps):
+            return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + eps)
+
+        def standardize_backward(dn, x, eps):
+            n, D = standardize(x, eps), x.shape[1]
+            rest = D * dn - dn.sum(1, keepdims=True) - n * (dn * n).sum(1, keepdims=True)
+            return rest / D / np.sqrt(x.var(1, keepdims=True) + eps)
+        """,
+    "attention_backward": """
+        def attention_backward(dout, q, k, v):
+            dq, dk, dv = 0 * q, 0 * k, 0 * v
+            for n in range(len(q)):
+                s = k @ q[n] / len(q[n]) ** 0.5
+                p = np.exp(s - np.logaddexp.reduce(s))
+                ds = (np.diag(p) - np.outer(p, p)) @ (v @ dout[n]) / len(q[n]) ** 0.5
+                dq[n] = ds @ k
+                dk += np.outer(ds, q[n])
+                dv += np.outer(p, dout[n])
+            return dq, dk, dv
+        """,
+    "rotary": """
+        def rotary(x, way=1):
+            T, D = x.shape
+            hands = x[:, 0::2] + 1j * x[:, 1::2]
+            angle = np.outer(np.arange(T), 10000.0 ** -(np.arange(0, D, 2) / D))
+            turned = hands * np.exp(way * 1j * angle)
+            return np.stack([turned.real, turned.imag], axis=-1).reshape(T, D)
+
+        def rotary_backward(dout):
+            return rotary(dout, way=-1)
+        """,
+    "ppmi": """
+        def ppmi(counts):
+            with np.errstate(all="ignore"):
+                rows, columns = counts.sum(1), counts.sum(0)
+                pmi = np.log(counts * counts.sum()) - np.log(np.outer(rows, columns))
+            return np.where(counts > 0, np.maximum(pmi, 0), 0)
+        """,
+    "padding_and_max_norm": """
+        def padded_backward(dout, ids, num_rows, padding_idx):
+            dE = np.zeros((num_rows, dout.shape[1]))
+            for row, g in zip(ids, dout):
+                if row != padding_idx:
+                    dE[row] += g
+            return dE
+
+        def shorten(E, ids, max_norm):
+            for row in set(ids.tolist()):
+                length = np.linalg.norm(E[row])
+                if length > max_norm:
+                    E[row] = E[row] / length * max_norm
+        """,
+    "tied_model": """
+        def pieces(E, W, ids, targets):
+            h = np.tanh(E[ids] @ W)
+            z = h @ E.T
+            log_p = z - np.logaddexp.reduce(z, axis=1)[:, None]
+            return h, log_p, np.eye(len(E))[targets]
+
+        def model_loss(E, W, ids, targets):
+            h, log_p, hot = pieces(E, W, ids, targets)
+            return -(hot * log_p).sum() / len(ids)
+
+        def model_backward(E, W, ids, targets):
+            h, log_p, hot = pieces(E, W, ids, targets)
+            dz = (np.exp(log_p) - hot) / len(ids)
+            da = dz @ E * (1 - h * h)
+            read = np.eye(len(E))[ids].T
+            return dz.T @ h + read @ (da @ W.T), (read.T @ E).T @ da
+
+        def train(E, W, text, batches, lr):
+            K = len(batches)
+            for k in range(K):
+                dE, dW = model_backward(E, W, text[batches[k]], text[1 + batches[k]])
+                E[:], W[:] = E - lr * (K - k) / K * dE, W - lr * (K - k) / K * dW
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    folder, jobs = tmp_path_factory.mktemp("answers"), []
+    for name, text in RIGHT.items():
+        lines = [line.removeprefix(" " * 8) for line in text.splitlines()]
+        path = folder / f"{name}.py"
+        path.write_text("import numpy as np\n" + "\n".join(lines), encoding="utf-8")
+        jobs.append(Job(EXERCISES[name], path, timed=False, seconds=120))
+    return dict(zip(RIGHT, check_all(jobs)))
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_it_passes(verdicts, name):
+    assert verdicts[name]["passed"], verdicts[name]
