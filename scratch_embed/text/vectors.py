@@ -49,6 +49,19 @@ def write_vectors(
     a word that is empty, holds white space or comes twice, and for NaN or infinity. The file is
     complete or not there at all.
     """
+    vectors = check_words(words, vectors)
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        if header:
+            file.write(f"{len(words)} {vectors.shape[1]}\n")
+        lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, vectors))
+        file.writelines(lines)
+
+
+def check_words(words: Sequence[str], vectors: np.ndarray) -> np.ndarray:
+    """The vectors (V, D) as an array, when every format can hold them and their words.
+
+    Raises what `write_vectors` says.
+    """
     vectors = np.asarray(vectors)
     if vectors.ndim != 2 or len(words) != len(vectors) or not vectors.size:
         raise ValueError(
@@ -71,11 +84,7 @@ def write_vectors(
             )
         if first.setdefault(word, row) != row:
             raise ValueError(f"words[{row}] = {word!r} is words[{first[word]}] as well")
-    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        if header:
-            file.write(f"{len(words)} {vectors.shape[1]}\n")
-        for word, vector in zip(words, vectors):
-            file.write(f"{word} {' '.join(map(str, vector))}\n")
+    return vectors
 
 
 def read_vectors(

@@ -1,0 +1,114 @@
+"""Vectors of words in any format that we know, chosen by the ending of the file's name.
+
+    vectors.txt .vec      word2vec's text       (gensim, fastText; GloVe's, without a first line)
+    vectors.bin           word2vec's binary     (gensim, word2vec.c)
+    vectors.npz           NumPy's               np.load(path)["words"], np.load(path)["vectors"]
+    vectors.safetensors   safetensors           `vectors`, and `words` as UTF-8 bytes
+    vectors.tsv           TensorFlow projector  with the words in vectors_words.tsv; only written
+
+Nothing in a file is run, whoever wrote it: none of these is a pickle.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from scratch_embed.files import open_regular, replacing
+from scratch_embed.text.vectors import WordVectors, check_words, read_vectors, write_vectors
+from scratch_embed.text.vectors_binary import read_binary, write_binary
+from scratch_embed.text.vectors_safetensors import read_safetensors, write_safetensors
+
+PICKLES = (".kv", ".model", ".pkl", ".pickle", ".pt", ".pth")
+
+
+def write_npz(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:
+    """Write `words` (V,), as str, and `vectors` (V, D) as NumPy's .npz."""
+    vectors = check_words(words, vectors)
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, words=np.array(words), vectors=vectors)
+
+
+def read_npz(path: str | os.PathLike) -> WordVectors:
+    """The words and vectors of a .npz with the arrays `words` and `vectors`.
+
+    Raises ValueError for a file that is damaged, or that holds something else.
+    """
+    with open_regular(path) as file:
+        try:
+            with np.load(file, allow_pickle=False) as entries:
+                words, vectors = entries["words"].tolist(), entries["vectors"]
+            return WordVectors(tuple(words), check_words(words, vectors))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, TypeError,
+                ValueError, AttributeError) as error:  # fmt: skip
+            raise ValueError(
+                f"{path} is no .npz with the arrays 'words' and 'vectors' ({error})"
+            ) from None
+
+
+def write_projector(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:
+    """Write the pair of files that projector.tensorflow.org loads.
+
+    vectors.tsv holds a line of numbers for each word, vectors_words.tsv the words in that order.
+    """
+    vectors, path = check_words(words, vectors), Path(path)
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines("\t".join(map(str, row)) + "\n" for row in vectors)
+    with replacing(words_beside(path)) as temporary:
+        temporary.write_bytes("".join(f"{word}\n" for word in words).encode("utf-8"))
+
+
+def words_beside(path: str | os.PathLike) -> Path:
+    """The projector's second file: vectors.tsv -> vectors_words.tsv"""
+    path = Path(path)
+    return path.with_name(f"{path.stem}_words{path.suffix}")
+
+
+WRITERS = {
+    ".npz": write_npz,
+    ".txt": write_vectors,
+    ".vec": write_vectors,
+    ".bin": write_binary,
+    ".safetensors": write_safetensors,
+    ".tsv": write_projector,
+}
+READERS = {".npz": read_npz, ".bin": read_binary, ".safetensors": read_safetensors}
+
+
+def save(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:
+    """Write words and vectors (V, D) in the format that the ending of `path` names.
+
+    Raises ValueError for another ending, and what the format's own function raises.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in WRITERS:
+        raise ValueError(f"{path} ends in {ending!r}; vectors are written as {', '.join(WRITERS)}")
+    WRITERS[ending](path, words, vectors)
+
+
+def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
+    """Read vectors in the format that the ending of `path` names; any other ending is text.
+
+    limit : keep this many words at most, the first ones.
+
+    Raises ValueError for a pickle, such as gensim's own .kv: reading one runs what is in it.
+    """
+    ending = Path(path).suffix.lower()
+    if ending in PICKLES:
+        raise ValueError(
+            f"{path} is a pickle, and reading one may run anything. Write it in an open format "
+            "where it came from: keyed_vectors.save_word2vec_format('vectors.bin', binary=True)"
+        )
+    if ending == ".tsv":
+        raise ValueError(f"{path} is for the projector alone; read the .npz, .bin or .txt instead")
+    if ending not in READERS:
+        return read_vectors(path, duplicates="first", limit=limit)
+    if ending == ".bin":
+        return read_binary(path, limit)
+    words, vectors = READERS[ending](path)
+    return WordVectors(words[:limit], vectors[:limit])

@@ -1,0 +1,190 @@
+"""Vectors in every format: there and back, byte by byte as others write them, and damaged."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from scratch_embed.text import vectors_files
+from scratch_embed.text.vectors import write_vectors
+from scratch_embed.text.vectors_binary import read_binary, write_binary
+from scratch_embed.text.vectors_files import READERS, WRITERS, load, save
+from scratch_embed.text.vectors_safetensors import read_safetensors
+
+WORDS = ("the", "café", "北京", "don't")
+TWO = np.array([[1, -2], [0.5, 0]], np.float32)
+BYTES = TWO.tobytes()  # 1.0 is 00 00 80 3f
+HEADER = (
+    b'{"vectors":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},'
+    b'"words":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}}       '
+)
+SAFETENSORS = bytes([128, 0, 0, 0, 0, 0, 0, 0]) + HEADER + BYTES + b"a\nb"
+
+
+def some_vectors(dtype=np.float32) -> np.ndarray:
+    scales = 10.0 ** np.arange(-20, 10, 10)
+    return (np.random.default_rng(0).standard_normal((4, 3)) * scales).astype(dtype)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".txt", ".vec", ".bin", ".safetensors"])
+def test_there_and_back_to_the_bit(tmp_path, ending):
+    path = tmp_path / f"vectors{ending}"
+    save(path, WORDS, some_vectors())
+    back = load(path)
+    assert back.words == WORDS and back.vectors.dtype == np.float32
+    np.testing.assert_array_equal(back.vectors, some_vectors())
+    assert load(path, limit=2).words == WORDS[:2] and load(path, limit=2).vectors.shape == (2, 3)
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", [".npz", ".safetensors"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_formats_with_a_dtype_keep_it(tmp_path, ending, dtype):
+    vectors = np.ones((4, 3), dtype)
+    save(tmp_path / f"v{ending}", WORDS, vectors)
+    assert load(tmp_path / f"v{ending}").vectors.dtype == dtype
+
+
+def test_bytes_of_the_binary_format(tmp_path):
+    """As gensim writes it, and with the line feed that word2vec.c puts after each vector."""
+    path = tmp_path / "two.bin"
+    write_binary(path, ["a", "b"], TWO)
+    gensims = b"2 2\na " + BYTES[:8] + b"b " + BYTES[8:]
+    assert path.read_bytes() == gensims
+    path.write_bytes(b"2 2\na " + BYTES[:8] + b"\nb " + BYTES[8:] + b"\n")
+    assert read_binary(path).words == ("a", "b")
+    np.testing.assert_array_equal(read_binary(path).vectors, TWO)
+
+
+def test_bytes_of_safetensors(tmp_path):
+    path = tmp_path / "two.safetensors"
+    save(path, ["a", "b"], TWO)
+    assert path.read_bytes() == SAFETENSORS
+
+
+def test_bytes_of_the_projectors_pair(tmp_path):
+    save(tmp_path / "two.tsv", ["a", "b"], TWO)
+    assert (tmp_path / "two.tsv").read_bytes() == b"1.0\t-2.0\n0.5\t0.0\n"
+    assert (tmp_path / "two_words.tsv").read_bytes() == b"a\nb\n"
+
+
+def test_npz_is_read_with_numpy_alone(tmp_path):
+    save(tmp_path / "v.npz", WORDS, some_vectors())
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as entries:
+        assert tuple(entries["words"]) == WORDS
+
+
+@pytest.mark.parametrize("ending", READERS)
+def test_a_file_cut_anywhere_is_refused(tmp_path, ending):
+    path = tmp_path / f"vectors{ending}"
+    save(path, WORDS, some_vectors())
+    whole = path.read_bytes()
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=str(path)):
+            load(path)
+
+
+@pytest.mark.parametrize("ending", READERS)
+def test_bytes_changed_at_random_never_surprise(tmp_path, ending):
+    """Read, or refused with ValueError: no other error, and no endless array."""
+    path, rng, refused = tmp_path / f"vectors{ending}", np.random.default_rng(0), 0
+    save(path, WORDS, some_vectors())
+    whole = np.frombuffer(path.read_bytes(), np.uint8)
+    for _ in range(150):
+        changed = whole.copy()
+        changed[rng.integers(0, min(len(whole), 200), 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(changed.tobytes())
+        try:
+            load(path)
+        except ValueError:
+            refused += 1
+    assert refused > 30
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"vectors": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 16]}}, "cannot be"),
+        ({"vectors": {"dtype": "OBJ", "shape": [2, 2], "data_offsets": [0, 16]}}, "one of F64"),
+        ({"vectors": {"dtype": "F32", "shape": [-2, -2], "data_offsets": [0, 16]}}, "cannot be"),
+        ({"vectors": {"dtype": "F32", "shape": [4, 9], "data_offsets": [0, 144]}}, "ends inside"),
+        ({"vectors": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}, "2 words and vec"),
+    ],
+)
+def test_a_header_that_lies_is_found_out(tmp_path, changed, words):
+    text = json.dumps(json.loads(HEADER) | changed).encode()
+    path = tmp_path / "v.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + BYTES + b"a\nb")
+    with pytest.raises(ValueError, match=words):
+        read_safetensors(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"2 2\na " + BYTES[:8] + b"a " + BYTES[8:], "word 2 of 2: 'a' is word 1 already"),
+        (b"2 2\na " + BYTES[:8] + b"\xff " + BYTES[8:], "word 2 of 2: .* is not UTF-8"),
+        (b"2 2\na " + BYTES[:8] + b"b " + b"\xff" * 8, "word 2 of 2, 'b': a number is NaN"),
+        (b"2 2\na " + BYTES[:8] + b"b " + BYTES[8:] + b"c", "goes on after the 2 words"),
+        (b"999999999 2\na " + BYTES, "take at least 9,999,999,990"),
+        (b"the 0.1 0.2\n", "not with a line of two counts"),
+    ],
+)
+def test_binary_files_that_are_wrong(tmp_path, content, words):
+    path = tmp_path / "v.bin"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        read_binary(path)
+
+
+def test_what_cannot_be_written_or_read_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"ends in '.doc'; vectors are written as .npz, .txt"):
+        save(tmp_path / "v.doc", WORDS, some_vectors())
+    with pytest.raises(ValueError, match="is a pickle, and reading one may run anything"):
+        load(tmp_path / "model.kv")
+    with pytest.raises(ValueError, match="too large for float32"):
+        save(tmp_path / "v.bin", WORDS, some_vectors(np.float64) * 1e300)
+    for ending in WRITERS:
+        with pytest.raises(ValueError, match=r"words\[1\] = 'new york' is empty or holds white"):
+            save(tmp_path / f"v{ending}", ["a", "new york"], TWO)
+    np.savez(tmp_path / "v.npz", words=np.array([{}, "b"], object), vectors=TWO)  # a pickle inside
+    with pytest.raises(ValueError, match="no .npz with the arrays"):
+        load(tmp_path / "v.npz")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "v.npz"]
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_gensim_reads_ours_and_we_read_gensims(tmp_path, binary):
+    keyed = pytest.importorskip("gensim.models").KeyedVectors
+    path = tmp_path / ("v.bin" if binary else "v.txt")
+    save(path, WORDS, some_vectors())
+    theirs = keyed.load_word2vec_format(str(path), binary=binary)
+    assert tuple(theirs.index_to_key) == WORDS
+    np.testing.assert_array_equal(theirs.vectors, some_vectors())
+    theirs.save_word2vec_format(str(path), binary=binary)
+    assert load(path).words == WORDS
+    np.testing.assert_array_equal(load(path).vectors, some_vectors())
+
+
+def test_gensim_and_we_read_glove(tmp_path):
+    keyed = pytest.importorskip("gensim.models").KeyedVectors
+    write_vectors(tmp_path / "glove.txt", WORDS, some_vectors(), header=False)
+    theirs = keyed.load_word2vec_format(str(tmp_path / "glove.txt"), no_header=True)
+    np.testing.assert_array_equal(load(tmp_path / "glove.txt").vectors, theirs.vectors)
+
+
+def test_the_safetensors_library_reads_ours_and_we_read_its(tmp_path):
+    library = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "v.safetensors"
+    vectors_files.save(path, WORDS, some_vectors())
+    arrays = library.load_file(path)
+    np.testing.assert_array_equal(arrays["vectors"], some_vectors())
+    assert arrays["words"].tobytes().decode().split("\n") == list(WORDS)
+    library.save_file(arrays, path, metadata={"made by": "the library"})
+    assert load(path).words == WORDS
+    library.save_file({"weight": some_vectors()}, path)
+    with pytest.raises(ValueError, match="holds the arrays weight"):
+        load(path)
