@@ -13,10 +13,15 @@ from scratch_embed.look.terminal import paint, table, visible, width, wrap
 
 COLOURS = {SOLVED: "green", NOT_YET: "red", NOT_BEGUN: "dim"}
 MOST_LINES = 12  # shown of what a file printed
+LEAST_ROOM = 40  # columns for what there is to write
 
 
 def listing(exercises: Mapping[str, Exercise], desk: Desk) -> str:
-    """Every exercise with its level and the learner's state, and how many are solved."""
+    """Every exercise with its lesson, its level and the learner's state, and how many are solved.
+
+    What there is to write stands beside it where the terminal is wide enough.
+    """
+    head = ["", "exercise", "lesson", "level", "state", "what to write"]
     rows, solved = [], 0
     for exercise in exercises.values():
         state = desk.state(exercise)
@@ -24,9 +29,10 @@ def listing(exercises: Mapping[str, Exercise], desk: Desk) -> str:
         state = paint(state, COLOURS.get(state, "yellow"))
         lesson = "" if exercise.lesson is None else str(exercise.lesson)
         what = exercise.title.partition(":")[0]
-        rows.append([str(exercise.number), exercise.name, lesson, exercise.level, what, state])
-    head = ["", "exercise", "lesson", "level", "what to write", "state"]
-    text = table(head, rows, right=[0, 2])
+        rows.append([str(exercise.number), exercise.name, lesson, exercise.level, state, what])
+    left = width() - sum(max(visible(row[k]) for row in [head, *rows]) + 2 for k in range(5))
+    shown = len(head) if left >= LEAST_ROOM else len(head) - 1
+    text = table(head[:shown], [row[:shown] for row in rows], right=[0, 2])
     return f"{text}\n\n{solved} of {len(rows)} solved, in {shown_path(desk.folder)}"
 
 

@@ -140,7 +140,7 @@ def _line(prompt: str, asked: Asked) -> str:
     while True:
         try:
             typed = input(prompt)
-        except EOFError:
+        except (EOFError, RuntimeError):  # the second: no standard input at all, as by <&-
             print()
             raise Stop from None
         if not sys.stdin.isatty():

@@ -62,6 +62,15 @@ def test_a_learner_begins_fails_reads_hints_and_solves(ask, tmp_path):
     assert code == 0 and f"1 of {len(EXERCISES)} solved" in out and "not begun" in out
 
 
+@pytest.mark.parametrize("columns, told", [(60, False), (80, False), (100, True)])
+def test_the_list_is_a_line_an_exercise_or_says_what_to_write(ask, monkeypatch, columns, told):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = ask()[1].splitlines()
+    assert max(map(len, lines[: lines.index("")])) <= columns
+    assert (lines.index("") == len(EXERCISES) + 2) is not told
+    assert ("what to write" in lines[0]) is told
+
+
 def test_the_solution_comes_after_the_hints(ask):
     out = ask(NAME, "--solution")[1]
     assert out.index("Hint 1") < out.index("Hint 3") < out.index("np.add.at(dE, ids, dout)\n")

@@ -79,6 +79,15 @@ def test_ctrl_d_a_pipe_that_ends_and_q_end_it_with_the_score(quiz, typed):
     assert code == 0 and ("1 of 1 right." if "18" in typed else "Nothing was answered.") in out
 
 
+def test_without_a_standard_input_it_ends_too(quiz, monkeypatch):
+    def lost(prompt):
+        raise RuntimeError("input(): lost sys.stdin")
+
+    monkeypatch.setattr("builtins.input", lost)
+    code, out = quiz("0")
+    assert code == 0 and "Nothing was answered." in out
+
+
 def test_ctrl_c_ends_it_with_the_score_and_keeps_what_was_answered(quiz, monkeypatch):
     lines = iter(["18"])
 
