@@ -27,6 +27,7 @@ FLOORS = [
     {"gradcheck"},
     {"trace"},
     {"contest", "models"},
+    {"training"},
     {"simulations"},
     {"lesson"},
     {"__main__"},

@@ -1,0 +1,127 @@
+"""What every training command shares: options, resuming, the loop with Ctrl-C, results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from scratch_embed import checkpoint
+from scratch_embed.plot import figure
+from scratch_embed.training import command
+from scratch_embed.training.progress import Progress
+from scratch_embed.training.results import write_results
+
+
+def made() -> argparse.ArgumentParser:
+    parser = command.parser("trial", "A trial.", resumable=True)
+    parser.add_argument("--steps", type=command.count, default=7)
+    parser.add_argument("--rate", type=command.positive, default=0.5)
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--steps", "0"], "argument --steps: '0' is not a whole number, 1 or more"),
+        (["--steps", "many"], "'many' is not a whole number"),
+        (["--seed", "-1"], "'-1' is not a whole number, 0 or more"),
+        (["--rate", "inf"], "'inf' is not a number above 0"),
+        (["--rate", "nan"], "'nan' is not a number above 0"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_told(words, said, capsys):
+    with pytest.raises(SystemExit) as end:
+        command.parse(made(), words)
+    assert end.value.code == 2 and said in capsys.readouterr().err
+
+
+def begun(tmp_path, *words):
+    options, saved = command.parse(made(), ["--out", str(tmp_path), *words])
+    assert saved == {}
+    kept = command.for_checkpoint(options)
+    checkpoint.save(tmp_path / command.CHECKPOINT, options=kept, step=3)
+
+
+def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path):
+    begun(tmp_path, "--steps", "9", "--seed", "4")
+    options, saved = command.parse(made(), ["--out", str(tmp_path), "--resume"])
+    assert (options.steps, options.seed, options.rate) == (9, 4, 0.5)
+    assert saved["step"] == 3
+
+
+def test_another_option_than_it_was_begun_with_is_told(tmp_path, capsys):
+    begun(tmp_path, "--steps", "9")
+    with pytest.raises(SystemExit):
+        command.parse(made(), ["--out", str(tmp_path), "--resume", "--steps", "10"])
+    assert "steps is 10, but the run" in capsys.readouterr().err
+    assert command.parse(made(), ["--out", str(tmp_path), "--resume", "--steps", "9"])[1]
+
+
+def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):
+    checkpoint.save(tmp_path / command.CHECKPOINT, options={"steps": 1}, step=3)
+    with pytest.raises(SystemExit):
+        command.parse(made(), ["--out", str(tmp_path), "--resume"])
+    assert "is no checkpoint of scratch-embed trial" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "code"),
+    [
+        (ValueError("steps is 0."), "steps is 0.", 1),
+        (FileNotFoundError(2, "No such file", "a.txt"), "a.txt: No such file.", 1),
+        (KeyboardInterrupt(), "Stopped.", 130),
+    ],
+)
+def test_errors_end_in_a_sentence_and_an_exit_code(error, said, code, capsys):
+    def work():
+        raise error
+
+    assert command.ended(work) == code
+    assert said in capsys.readouterr().err
+
+
+def test_the_loop_goes_from_where_it_was_left_and_logs_plain_lines(capsys):
+    with Progress(2, 5, every=0) as progress:
+        for step in progress:
+            progress.says = f"loss {step}"
+    assert (progress.done, progress.stopped) == (5, False)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[:2] for line in lines] == [
+        ["step 3 of 5", " loss 2"],
+        ["step 4 of 5", " loss 3"],
+        ["step 5 of 5", " loss 4"],
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a signal of this kind ends the process")
+def test_ctrl_c_lets_the_step_end_and_a_second_one_does_not():
+    before, whole = signal.getsignal(signal.SIGINT), []
+    with Progress(0, 9) as progress:
+        for step in progress:
+            if step == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            whole.append(step)
+    assert whole == [0, 1, 2, 3] and progress.done == 4 and progress.stopped
+    assert signal.getsignal(signal.SIGINT) is before
+    with pytest.raises(KeyboardInterrupt), Progress(0, 9) as progress:
+        for _ in progress:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before and progress.done == 0
+
+
+def test_results_are_json_beside_a_picture(tmp_path):
+    fig, ax = figure()
+    ax.plot([1, 2])
+    paths = write_results(tmp_path / "new", {"loss": np.float32(0.5), "seen": np.arange(2)}, fig)
+    assert [path.name for path in paths] == ["results.json", "results.png"]
+    found = json.loads(paths[0].read_text(encoding="utf-8"))
+    assert found["loss"] == 0.5 and found["seen"] == [0, 1] and "numpy" in found["made_with"]
+    with pytest.raises(ValueError, match="JSON"):
+        write_results(tmp_path / "new", {"loss": float("nan")})
+    assert json.loads(paths[0].read_text(encoding="utf-8")) == found  # the old one is whole
