@@ -93,7 +93,8 @@ MISTAKES = {
         _each(lambda f, x, nudge, h: (f(x) - f(x - nudge)) / h),
     "slopes divides by h, but the two nudged points are 2 h apart":
         _each(lambda f, x, nudge, h: (f(x + nudge) - f(x - nudge)) / h),
-    "slopes nudges all numbers at once: one at a time, or their slopes get mixed":
+    ("slopes nudges all numbers at once: one at a time, or their slopes get mixed", r"\bh\b"):
         _each(lambda f, x, nudge, h: (f(x + h) - f(x - h)) / (2 * h)),
-    "slopes does not put a nudged number back before it nudges the next": _never_put_back,
+    ("slopes does not put a nudged number back before it nudges the next", r"copy|\bh\b"):
+        _never_put_back,
 }  # fmt: skip

@@ -87,9 +87,10 @@ def _mistakes(tape, leaves):
         enter(len(grads) - 1, 1.0)
         return grads[:leaves]
 
+    adds = r"\+="  # what the guilty line looks like
     return {
-        "backward passes on all that a value has whenever a part arrives, so parts that came "
-        "before are passed on again": lambda dout: dout * recursion("again"),
-        "backward passes a gradient on at its first part, and what arrives later is lost":
+        ("backward passes on all that it has at each part: what came before is passed on again",
+         adds): lambda dout: dout * recursion("again"),
+        ("backward passes a gradient on at its first part, and what arrives later is lost", adds):
             lambda dout: dout * recursion("once"),
     }  # fmt: skip

@@ -120,23 +120,26 @@ def _either_way_round(tokens, pair):
     return out
 
 
+WALK = r"\bfor\b|\bwhile\b"  # what the guilty line looks like
 COUNTS = {
-    "pair_counts leaves out pairs that overlap: in a, a, a the pair (a, a) stands twice":
+    ("pair_counts leaves out pairs that overlap: in a, a, a the pair (a, a) stands twice", WALK):
         _without_overlap,
     "pair_counts notes which pairs there are, and not how often":
         lambda tokens: dict.fromkeys(pairwise(tokens), 1),
-    "pair_counts leaves out the first pair": lambda tokens: _counted(pairwise(tokens[1:])),
-    "pair_counts leaves out the last pair": lambda tokens: _counted(pairwise(tokens[:-1])),
-    "pair_counts counts each second pair: step by one token, not by two":
+    ("pair_counts leaves out the first pair", WALK):
+        lambda tokens: _counted(pairwise(tokens[1:])),
+    ("pair_counts leaves out the last pair", WALK):
+        lambda tokens: _counted(pairwise(tokens[:-1])),
+    ("pair_counts counts each second pair: step by one token, not by two", WALK):
         lambda tokens: _counted(zip(tokens[::2], tokens[1::2])),
-    "pair_counts takes (a, b) and (b, a) for one pair":
+    ("pair_counts takes (a, b) and (b, a) for one pair", WALK):
         lambda tokens: _counted(tuple(sorted(pair)) for pair in pairwise(tokens)),
 }  # fmt: skip
 MERGES = {
-    "merge joins overlapping pairs from the right: of a, a, a the first two are to be joined":
-        _from_the_right,
-    "merge uses a token twice: after a merge go on behind both": _walked(step=1),
-    "merge stops after the first place: every place is merged": _walked(step=2, most=1),
+    ("merge joins overlapping pairs from the right: of a, a, a the first two are to be joined",
+     WALK): _from_the_right,
+    ("merge uses a token twice: after a merge go on behind both", r"\+= *1\b"): _walked(step=1),
+    ("merge stops after the first place: every place is merged", WALK): _walked(step=2, most=1),
     "merge joins the pair the other way round as well": _either_way_round,
-    "merge loses the last token": lambda tokens, pair: _walked(step=2)(tokens, pair)[:-1],
+    ("merge loses the last token", WALK): lambda tokens, pair: _walked(step=2)(tokens, pair)[:-1],
 }  # fmt: skip

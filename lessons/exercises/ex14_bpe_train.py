@@ -145,7 +145,7 @@ BY_LINE = {  # what the guilty line looks like: {the mistake: who makes it}
         "train does not update its counts: after a merge there are new pairs, and fewer of the old":
             _trained(update=False),
     },
-    r"\+|join": {
+    r"best.*token|token.*best|word\[|join": {
         "train merges overlapping pairs from the right: of a, a, a it joins the last two, and the "
         "first two are asked for": _trained(merge=_from_the_right),
         "train merges a pair once in a word: every place where it stands is merged":

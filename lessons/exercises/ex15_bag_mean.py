@@ -94,7 +94,8 @@ def _pooled(pool):
 
 
 FORWARD = {
-    "bag_mean_forward takes the sum of a bag and not its mean": _pooled(lambda r: r.sum(axis=0)),
+    ("bag_mean_forward takes the sum of a bag and not its mean", r"return|/"):
+        _pooled(lambda r: r.sum(axis=0)),
     "bag_mean_forward divides an empty bag by 0: its mean is to be 0":
         _pooled(lambda rows: rows.sum(axis=0) / np.float64(len(rows))),
     "bag_mean_forward divides by the number of places in all bags":

@@ -83,7 +83,7 @@ FORWARD = {
         _otherwise(divide_by=lambda D: D - 1),
     "standardize adds up the squares: the variance is their mean":
         _otherwise(divide_by=lambda D: 1),
-    "standardize does not take the mean away": _otherwise(less=0),
+    ("standardize does not take the mean away", r"\bx\b"): _otherwise(less=0),
 }  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _mistakes(x, eps):
 
     return {
         "standardize_backward holds mean and variance constant": wrong(0, 0),
-        "standardize_backward lacks the path through the variance": wrong(1, 0),
+        ("standardize_backward lacks the path through the variance", r"\bdn\b"): wrong(1, 0),
         "standardize_backward lacks the path through the mean": wrong(0, 1),
         "standardize_backward takes sums over a row where means belong": wrong(1, 1, np.sum),
     }

@@ -98,13 +98,15 @@ MISTAKES = {
     "lazy_adam_step lets m fade in rows that the batch does not name": _stepped(fade="m"),
     "lazy_adam_step lets v fade in rows that the batch does not name": _stepped(fade="v"),
     "lazy_adam_step leaves out the correction of both averages": _stepped(correct=(False, False)),
-    "lazy_adam_step leaves out the correction of m": _stepped(correct=(False, True)),
+    ("lazy_adam_step leaves out the correction of m", r"[^\]] *= *m\["):
+        _stepped(correct=(False, True)),
     "lazy_adam_step leaves out the correction of v": _stepped(correct=(True, False)),
     "lazy_adam_step stores the corrected averages: the correction is for the step only":
         _stepped(keep="both"),
     "lazy_adam_step stores the corrected m: the correction is for the step only":
         _stepped(keep="m"),
     "lazy_adam_step adds eps inside the root: it stands outside": _stepped(inside=True),
-    "lazy_adam_step averages g in v, and g^2 is asked for": _stepped(power=1),
+    ("lazy_adam_step averages g in v, and g^2 is asked for", r"\bv\[\w+\] *\+?="):
+        _stepped(power=1),
     "lazy_adam_step moves rows that the batch does not name": _stepped(whole=True),
 }  # fmt: skip

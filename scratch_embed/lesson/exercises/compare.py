@@ -37,7 +37,8 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
     if isinstance(expected, tuple):
         if not isinstance(got, (tuple, list)) or len(got) != len(expected):
             found = str(len(got)) if isinstance(got, (tuple, list)) else f"one {type(got).__name__}"
-            raise Wrong(f"{what} must be {len(expected)} results, and is {found}", named=True)
+            sentence = f"{what} must be {len(expected)} results, and is {found}"
+            raise Wrong(sentence, named=True, pattern=r"\breturn\b")
         pairs = enumerate(zip(got, expected))
         return tuple(fit(g, e, f"{what}, result {i},", i) for i, (g, e) in pairs)
     if not isinstance(expected, (np.ndarray, np.generic, float)):

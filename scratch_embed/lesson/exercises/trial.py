@@ -30,6 +30,10 @@ from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.tensor import Tensor, differentiable
 
 ROWS_SHOWN = 8  # of a gradcheck table
+# What a guilty line looks like: of a missing refusal, of too much memory, of a nan or an inf
+REFUSES = r"\b(if|raise|assert)\b"
+ALLOCATES = r"\b(zeros|ones|full|empty|eye|bincount|copy|tile|repeat)(_like)?\("
+OVERFLOWS = r"\b(exp|log\w*)\("
 
 
 class Asked:
@@ -134,7 +138,7 @@ class Trial:
             self.found["refusals"] = f"{error.__name__} where it is due"
             return
         sentence = f"{name} must raise {error.__name__} {because}, and returns an answer"
-        raise Wrong(sentence, told(arguments))
+        raise Wrong(sentence, told(arguments), pattern=REFUSES)
 
     def gradients(
         self, name: str, forward: Callable, backward: Callable, saved: Any = (),
@@ -184,7 +188,7 @@ class Trial:
             tracemalloc.stop()
         size = f"{peak / 1e3:,.0f} kB at most, {most / 1e3:,.0f} kB allowed"
         if peak > most:
-            raise Wrong(f"{name} takes too much memory, {size}: {because}")
+            raise Wrong(f"{name} takes too much memory, {size}: {because}", pattern=ALLOCATES)
         self.found["memory"] = size
 
     def reaches(self, name: str, what: str, value: float, target: float) -> None:
@@ -256,6 +260,8 @@ def _same_change(
 def _off(known: str | tuple | None, off: str, arguments: Mapping[str, Any]) -> Wrong:
     """An answer that is off: by a mistake that is known, or just where."""
     sentence, pattern = known if isinstance(known, tuple) else (known, None)
+    if " is nan and" in off or " is inf and" in off:
+        pattern = pattern or OVERFLOWS
     detail = f"{off}\n\n{told(arguments)}" if known else told(arguments)
     return Wrong(sentence or off, detail, named=known is not None, pattern=pattern)
 

@@ -104,7 +104,7 @@ FIRST = [
     ),
     *of(
         "backward_order",
-        ("straight into the inputs", ZEROS, EAGER, "are passed on again"),
+        ("straight into the inputs", ZEROS, EAGER, "came before is passed on again"),
         ("each value entered once", ZEROS, ONCE, "what arrives later is lost"),
         ("every path by itself", ZEROS, EVERY_PATH, "calls itself"),
         ("set for add", "grads[value] += ", "grads[value] = ", "worked example"),

@@ -232,7 +232,7 @@ LATER = [
         ("no root", "np.sqrt((E[rows] ** 2).sum(axis=1))", "(E[rows] ** 2).sum(axis=1)",
          "divides by the square of the length"),
         ("a copy", "rows = np.unique(ids)", "E = E.copy(); rows = np.unique(ids)",
-         "worked example"),
+         "does not change the table"),
     ),
     *of(
         "lazy_adam",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import doctest
 from collections import Counter
 from pathlib import Path
@@ -66,6 +67,19 @@ def test_a_wrong_answer_is_refused_and_told(verdicts, mutant):
     text = EXERCISES[mutant.exercise].solution.replace(mutant.old, mutant.new)
     guilty = text.splitlines()[verdict["line"] - 1].strip()
     assert guilty and not guilty.startswith(("def ", "@", "import ", "from "))
+
+
+def test_most_lines_pointed_at_are_those_that_were_edited(verdicts):
+    """The others leave a line out, or spoil what a line below makes."""
+    hits = 0
+    for mutant in MUTANTS:
+        right = EXERCISES[mutant.exercise].solution
+        wrong = right.replace(mutant.old, mutant.new)
+        changes = difflib.SequenceMatcher(None, right.splitlines(), wrong.splitlines())
+        edited = [op[3:] for op in changes.get_opcodes() if op[0] != "equal"]
+        line = verdicts[mutant.mistake, mutant.exercise]["line"] - 1
+        hits += any(first <= line < max(last, first + 1) for first, last in edited)
+    assert hits >= 0.85 * len(MUTANTS), f"{hits} of {len(MUTANTS)}"
 
 
 @pytest.mark.parametrize("name", EXERCISES)
