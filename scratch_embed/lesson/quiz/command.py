@@ -18,6 +18,8 @@ from scratch_embed.look.terminal import paint, width, wrap
 
 ROUND = 10  # questions, where no lesson is named
 PROMPT = "    your answer (Enter: see it, ?: read more, q: stop): "
+NOTHING_MISSED = "Nothing is missed: what you answered last went right."
+NOTHING_ANSWERED = "You have not answered a question yet: python -m lessons quiz"
 EXAMPLES = """\
 python -m lessons quiz            ten questions of the lessons that you have finished
 python -m lessons quiz 4 tied     all questions of these lessons
@@ -44,7 +46,7 @@ def main(course: Course, argv: list[str]) -> int:
     if arguments.missed:
         chosen = _missed(course, paths)
         if not chosen:
-            print("Nothing is missed: every question that you answered went right the last time.")
+            print(NOTHING_MISSED if memory.answered() else NOTHING_ANSWERED)
             return 0
         return _round(chosen)
     if paths:
@@ -109,6 +111,8 @@ def _round(chosen: Iterable[Asked], most: int | None = None) -> int:
             wrong += [asked] * (outcome is False)
             if number == most:
                 break
+            if _at_a_terminal():  # the next question would push the answer off the screen
+                _typed("    Enter goes on, q stops: ")
     except Stop:
         pass
     except KeyboardInterrupt:
@@ -136,21 +140,29 @@ def _ask(asked: Asked) -> bool | None:
 
 
 def _line(prompt: str, asked: Asked) -> str:
-    """A line that a person types, unless it is one of the keys."""
-    while True:
-        try:
-            typed = input(prompt)
-        except (EOFError, RuntimeError):  # the second: no standard input at all, as by <&-
-            print()
-            raise Stop from None
-        if not sys.stdin.isatty():
-            print(typed)  # a terminal shows what is typed, a pipe does not
-        if typed.strip().casefold() in ("q", "quit"):
-            raise Stop
-        if typed.strip() != "?":
-            return typed
+    """An answer that is typed; before it, "?" as often as one likes."""
+    while (typed := _typed(prompt)).strip() == "?":
         print(f"\n{paint(asked.more, 'dim')}\n")
         asked.question.put()
+    return typed
+
+
+def _typed(prompt: str) -> str:
+    """What a person types; Stop at q and at the end of input."""
+    try:
+        typed = input(prompt)
+    except (EOFError, RuntimeError):  # the second: no standard input at all, as by <&-
+        print()
+        raise Stop from None
+    if not _at_a_terminal():
+        print(typed)  # a terminal shows what is typed, a pipe does not
+    if typed.strip().casefold() in ("q", "quit"):
+        raise Stop
+    return typed
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _score(right: int, wrong: list[Asked], seen: int) -> str:

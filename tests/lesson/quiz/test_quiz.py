@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +51,7 @@ def test_the_questions_of_a_lesson_come_with_answers_and_what_stands_above(tmp_p
 
 
 def test_it_asks_judges_scores_and_remembers(quiz):
+    assert "You have not answered a question yet" in quiz("--missed")[1]
     code, out = quiz("0", typed="18\nx\nB\n\n")
     assert code == 0 and "You said 18. Right." in out and "a letter from A to B, please" in out
     assert "You said B. No. Columns are features." in out and "= A) rows." in out
@@ -138,3 +142,32 @@ def test_a_memory_that_cannot_be_written_does_not_end_the_quiz(quiz, tmp_path):
 def test_forget_forgets_the_answers(quiz, tmp_path):
     quiz("1", typed="17\n")
     assert main(tmp_path / "lessons", ["--forget"]) == 0 and memory.answered() == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_at_a_terminal_the_answer_stays_until_enter(tmp_path):
+    """24 rows: the judgement is on the screen until a key is pressed."""
+    import pty
+
+    write(tmp_path, 0, extra=MORE)
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "SCRATCH_EMBED_STATE": str(tmp_path / "state"), "TERM": "dumb"}
+    code = f"from scratch_embed.lesson.walk.cli import main; main({str(tmp_path)!r}, ['quiz', '0'])"
+    running = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=follower, stdout=follower, stderr=follower,
+        env=environment, cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    os.close(follower)
+    screen = ""
+    for wanted, typed in (
+        ("q: stop): ", "17\n"), ("Enter goes on", "\n"), ("B) columns", ""), ("q: stop): ", "q\n"),
+        ("0 of 1 right", ""),
+    ):  # fmt: skip
+        while wanted not in screen:
+            screen += os.read(leader, 4096).decode()
+        seen, _, screen = screen.partition(wanted)
+        if wanted == "Enter goes on":
+            assert "You said 17. No." in seen and "Which?" not in seen
+        os.write(leader, typed.encode())
+    assert running.wait(timeout=60) == 0
+    os.close(leader)
