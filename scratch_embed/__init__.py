@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # for editors, which do not run `__getattr__`
     from scratch_embed.rows import RowGrad
     from scratch_embed.tensor import Tensor, differentiable, no_grad
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Tensor": "tensor",
