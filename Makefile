@@ -16,7 +16,7 @@ QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
 export PYTHONPATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lessons labs step test gradcheck bench figures lint clean
+.PHONY: help setup lessons labs step test gradcheck bench figures notebooks lint clean
 
 help:  ## this list
 	@echo "scratch_embed: how embeddings work, computed by hand and checked"
@@ -42,6 +42,9 @@ bench: setup  ## measure speed against the machine and other libraries (QUICK=1:
 
 figures: setup  ## draw every figure of the lessons again, into figures/
 	@$(VENV) -m lessons figures $(QUICKLY)
+
+notebooks: setup  ## every lesson and lab as a notebook with its output, in build/notebooks
+	@$(VENV) -m scratch_embed.book notebooks $(QUICKLY)
 
 lint: setup  ## look for mistakes with ruff
 	@$(VENV) -m ruff check .

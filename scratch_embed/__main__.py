@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 USAGE = """\
 usage: scratch-embed lessons [...]     the course: its map, or one lesson, lab, exercise, quiz
@@ -19,6 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     word, rest = (argv[0], argv[1:]) if argv else ("lessons", [])
     if word == "lessons":
+        from scratch_embed.lesson.tools import course_folder
         from scratch_embed.lesson.usage import called
         from scratch_embed.lesson.walk.cli import main as lessons
 
@@ -38,13 +38,6 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     print(f"scratch-embed: there is no command {word}.\n\n{USAGE}", end="", file=sys.stderr)
     return 2
-
-
-def course_folder() -> Path:
-    """Where the lessons lie: in the installed package, or in a checkout beside it."""
-    package = Path(__file__).parent
-    installed = package / "course"
-    return installed if installed.is_dir() else package.with_name("lessons")
 
 
 if __name__ == "__main__":

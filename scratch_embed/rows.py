@@ -7,6 +7,7 @@ import numpy as np
 from scratch_embed import kernels
 from scratch_embed.kernels import tables
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.look import page
 
 
 class RowGrad:
@@ -123,13 +124,15 @@ class RowGrad:
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return self.to_dense().astype(dtype or self.dtype, copy=False)
 
+    def _counts(self) -> str:
+        return f"RowGrad: {len(self.rows):,} of {self.shape[0]:,} rows, {self.shape[1]:,} columns"
+
     def __repr__(self) -> str:
-        head = f"RowGrad: {len(self.rows):,} of {self.shape[0]:,} rows, {self.shape[1]:,} columns"
         shown = list(range(len(self.rows)))
         if len(shown) > 8:
             shown = [*shown[:4], None, *shown[-3:]]
         width = len(str(self.rows[-1])) if len(self.rows) else 0
-        lines = [head]
+        lines = [self._counts()]
         for u in shown:
             if u is None:
                 lines.append("  ...")
@@ -137,3 +140,7 @@ class RowGrad:
             numbers = np.array2string(self.values[u], separator=", ", threshold=8, precision=4)
             lines.append(f"  row {self.rows[u]:<{width}}  {' '.join(numbers.split())}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows: the rows that it names, under their numbers."""
+        return page.array(self.values, self._counts(), [f"row {row}" for row in self.rows])

@@ -12,9 +12,11 @@ a plain run prints it whole, a person who steps sees it line by line.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from scratch_embed.look.page import fold
 from scratch_embed.look.terminal import visible, width, wrap
 
 ROOM = 72  # columns that a line may fill before its stages get a line each
@@ -31,6 +33,11 @@ class Line:
     parts: tuple[Line, ...] = ()  # what it opens into
     opened: bool = False  # whether a plain run shows the parts too
     adds: tuple = ()  # numbers or vectors like the value, where it is their sum
+
+    @property
+    def whole(self) -> str:
+        """All of it in one string, however long: "a + b = 1 + 2 = 3"."""
+        return " = ".join([self.name, *self.stages] if self.name else self.stages)
 
     def text(
         self, indent: int = 2, columns: int | None = None, stages: int | None = None
@@ -59,6 +66,16 @@ class Working:
         """All lines, each below what it is for; parts where a line is opened (or `everything`)."""
         return "\n".join(_laid(self.lines, 2, everything))
 
+    def page(self, opened: bool = True) -> str:
+        """All lines as HTML. Several are a fold under the title and the result."""
+        lines, last = "\n".join(map(_on_a_page, self.lines)), self.lines[-1]
+        if len(self.lines) > 1:
+            told = last.whole if last.name.startswith(self.title) else f"{self.title}: {last.whole}"
+            lines = fold(html.escape(told if last.name else self.title), lines, opened)
+        return f'<div class="working">\n{lines}\n</div>'
+
+    _repr_html_ = page  # what Jupyter shows
+
 
 def _laid(lines: Iterable[Line], indent: int, everything: bool) -> list[str]:
     laid = []
@@ -69,6 +86,15 @@ def _laid(lines: Iterable[Line], indent: int, everything: bool) -> list[str]:
         if line.parts and (line.opened or everything):
             laid += _laid(line.parts, indent + 4, everything)
     return laid
+
+
+def _on_a_page(line: Line) -> str:
+    """A line as HTML; one with parts is a fold that holds them."""
+    why = f"<div>{html.escape(line.why)}:</div>\n" if line.why else ""
+    whole = f"<code>{html.escape(line.whole)}</code>"
+    if not line.parts:
+        return f"{why}<div>{whole}</div>"
+    return why + fold(whole, "\n".join(map(_on_a_page, line.parts)), line.opened)
 
 
 def _chain(name: str, stages: tuple[str, ...], lead: str, columns: int) -> list[str]:

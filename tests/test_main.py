@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import scratch_embed
-from scratch_embed.__main__ import course_folder, main
+from scratch_embed.__main__ import main
 from scratch_embed.lesson import usage
-from scratch_embed.lesson.tools import PACKAGE, home
+from scratch_embed.lesson.tools import PACKAGE, course_folder, home
 
 
 @pytest.fixture(autouse=True)

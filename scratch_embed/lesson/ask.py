@@ -10,6 +10,7 @@ steps is asked where the question stands, and judged where the answer does.
 
 from __future__ import annotations
 
+import html
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 from scratch_embed.lesson.answers import LETTERS, is_number, judge, names_an_option
 from scratch_embed.lesson.record import current
 from scratch_embed.look.numbers import number
+from scratch_embed.look.page import fold
 from scratch_embed.look.terminal import paint, width, wrap
 
 SLIPS = "slips.toml"  # beside the lessons: ["a question"] "a wrong answer" = "what it forgets"
@@ -48,7 +50,19 @@ class Question:
         lines = wrap(self.text, width(), "  ? ")
         for letter, option in zip(LETTERS, self.options or []):
             lines += wrap(option, width(), f"    {letter}) ")
-        print("\n".join(lines))
+        current().put("\n".join(lines), self.page)
+
+    def page(self) -> str:
+        """The question as HTML."""
+        letters = "".join(f"<li>{html.escape(option)}</li>" for option in self.options or [])
+        options = f'<ol type="A">{letters}</ol>' if letters else ""
+        return f'<div class="question"><p><b>?</b> {html.escape(self.text)}</p>{options}</div>'
+
+    def answer_page(self) -> str:
+        """The answer as HTML, folded, so that it is seen only when it is asked for."""
+        reason = f": {html.escape(self.because)}" if self.because else ""
+        told = f"<p><b>{html.escape(self.shown)}</b>{reason}.</p>"
+        return fold(f"Answer: {html.escape(self.text)}", told)
 
     def answer(
         self,
@@ -83,7 +97,8 @@ class Question:
             told = paint("Right.", "green") if self.right else paint("No.", "red")
             print("\n".join(wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")))
         reason = f": {self.because}" if self.because else ""
-        print("\n".join(wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")))
+        lines = wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")
+        current().put("\n".join(lines), self.answer_page)
 
     def _checked(self, value):
         if self.options is not None:

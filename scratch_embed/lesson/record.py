@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scratch_embed.look.page import bundle, notebook
+
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
@@ -71,17 +73,37 @@ class Record:
     questions: list = field(default_factory=list)  # a `Question` each
     results: list = field(default_factory=list)  # of a lab, a `Results` each
     reveal: Callable | None = None  # how a person sees a working; None: it is printed
+    display: Callable | None = None  # how a page takes what is shown; None: there is no page
     names: dict = field(default_factory=dict, repr=False)  # what the lesson leaves behind
     seconds: float = 0.0
     closed: bool = False  # it came to its end
 
     def show(self, working) -> None:
-        """A hand calculation: kept, and shown."""
+        """A hand calculation: kept, and shown; on a page, open when it is the first of its kind."""
+        first = all(working.kind != shown.kind for shown, _ in self.workings)
         self.workings.append((working, self.cell))
         if self.reveal is not None:
             self.reveal(working)
         else:
-            print(working.text())
+            self.put(working.text(), lambda: working.page(opened=first))
+
+    def put(
+        self,
+        text: str,
+        page: Callable[[], str] | None = None,
+        picture: Path | None = None,
+        words: str = "",
+    ) -> None:
+        """Print the text, or show what stands for it on a page: HTML (made by `page`), a picture.
+
+        A page is where a notebook runs, and where `display` takes the bundles. words: what the
+        picture shows, for whoever does not see it.
+        """
+        display = self.display or notebook()
+        if display is None:
+            print(text)
+        else:
+            display(bundle(words or text, page() if page else "", picture))
 
     def forget(self, cell: int) -> None:
         """Drop what a cell recorded: it is about to run again."""

@@ -47,6 +47,12 @@ def say(text: str) -> None:
 PACKAGE = Path(__file__).parents[1]
 
 
+def course_folder() -> Path:
+    """Where the lessons lie: in the installed package, or in a checkout beside it."""
+    installed = PACKAGE / "course"
+    return installed if installed.is_dir() else PACKAGE.with_name("lessons")
+
+
 def home(lesson: Path | None) -> Path:
     """Where a run leaves its pictures and results: the folder above `lessons` and lessons/labs.
 
@@ -89,5 +95,13 @@ def save_figure(figure, name: str) -> Path:
         print(f"The figure {name} is not saved. {sentence(error)}", file=sys.stderr)
         return path
     record.figures.append((path, record.cell))
-    print(f"  figure     {place.as_posix()}")
+    record.put(f"  figure     {place.as_posix()}", picture=path, words=_words(figure))
     return path
+
+
+def _words(figure) -> str:
+    """What a figure shows, from its titles; where it has none, from its axes."""
+    titles = [axes.get_title() for axes in figure.axes]
+    labels = [f"{axes.get_ylabel()} against {axes.get_xlabel()}" for axes in figure.axes]
+    told = [title or label for title, label in zip(titles, labels) if title or len(label) > 9]
+    return "Figure: " + "; ".join(" ".join(text.split()) for text in told)

@@ -8,11 +8,13 @@ derivative anyway are given: comparisons, shapes, positions.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from scratch_embed.look import page
 from scratch_embed.tensor.tape import Variable
 
 # NumPy's functions whose counterpart here is not found under the same name in functional
@@ -76,6 +78,14 @@ class Readable(Variable):
         elif self.requires_grad:
             notes.append("requires_grad=True")
         return f"Tensor({', '.join([numbers, *notes])})"
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows: a table, as far as a Tensor has rows and columns."""
+        if not 1 <= self.ndim <= 2 or self.size == 0:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        notes = [f"from {self.node.name}"] if self.node else ["requires_grad"] * self.requires_grad
+        about = [f"Tensor {self.name or ''}".rstrip(), str(self.shape), str(self.dtype), *notes]
+        return page.array(self.data, ", ".join(about))
 
     # ---- comparisons: no derivative, so no Tensor ------------------------------------------------
 

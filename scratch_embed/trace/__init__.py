@@ -177,6 +177,12 @@ class Trace:
         counts = f"{len(self.forward)} steps forward, {len(self.backward)} backward"
         return f"<trace of {self.loss}: {counts}>"
 
+    def _repr_html_(self) -> str:
+        """What Jupyter shows: the plan, and a fold for each step."""
+        from scratch_embed.trace.text import page_of
+
+        return page_of(self)
+
     def figure(self, step: int | None = None):
         """The graph with its values and gradients after `step`, as a matplotlib Figure.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scratch_embed.look.page import fold
 from scratch_embed.rows import RowGrad
 from scratch_embed.trace.arrays import GAP, NOT_YET, lines, shape
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, Same, option
@@ -32,6 +34,18 @@ def story(trace: Trace, columns: int = 80) -> str:
     gap = f"{GAP} {len(trace) + 1 - 2 * half:,} steps left out; .text(step) tells any of them"
     pages = [gap if step is None else page(trace, step, columns) for step in steps]
     return "\n\n".join([*pages, ending(trace, columns)])
+
+
+def page_of(trace: Trace) -> str:
+    """The story as HTML: the plan, then a fold for each step under its first line."""
+    few = range(1, len(trace) + 1) if len(trace) <= MOST_STEPS else ()
+    pages = [page(trace, step).partition("\n") for step in few]
+    folds = [fold(html.escape(head.strip()), _pre(told)) for head, _, told in pages]
+    return "\n".join([_pre(page(trace, 0)), *folds, _pre(ending(trace, 80))])
+
+
+def _pre(text: str) -> str:
+    return f"<pre>{html.escape(text)}</pre>"
 
 
 def page(trace: Trace, step: int, columns: int = 80, paint: Callable[..., str] = plain) -> str:

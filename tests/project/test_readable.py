@@ -30,6 +30,7 @@ FLOORS = [
     {"training"},
     {"simulations"},
     {"lesson"},
+    {"book"},
     {"__main__"},
 ]
 COMPILER = "scratch_embed/kernels/"  # the one folder that may import numba

@@ -21,7 +21,7 @@ from scratch_embed.lesson.claims.calls import Call
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
 from scratch_embed.lesson.claims.ledger import load
 from scratch_embed.lesson.record import current
-from scratch_embed.lesson.tools import home
+from scratch_embed.lesson.tools import course_folder
 from scratch_embed.look.render import markdown
 from scratch_embed.look.terminal import paint, width, wrap
 
@@ -73,7 +73,10 @@ _folder: list[Path] = []
 
 def folder() -> Path:
     """The lessons whose claims are being judged; else those that the lab which runs belongs to."""
-    return _folder[-1] if _folder else home(current().path) / "lessons"
+    if _folder:
+        return _folder[-1]
+    lab = current().path
+    return lab.parent.parent if lab else course_folder()  # in a notebook nobody knows the path
 
 
 def judge_page(path: Path) -> Page:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed.lesson.proof import summary
-from scratch_embed.lesson.record import Failure, Options, Record, recording
+from scratch_embed.lesson.record import Failure, Options, Record, current, recording
 from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk.cells import Cell, Lesson
 from scratch_embed.look.render import markdown
@@ -145,7 +145,7 @@ def execute(cell: Cell, lesson: Lesson, module: types.ModuleType) -> None:
         code = compile(ast.Expression(last.value), mode="eval", **settings)
         value = eval(code, module.__dict__)
         if value is not None:
-            print(repr(value))
+            current().put(repr(value), getattr(value, "_repr_html_", None))
 
 
 def _told(error: BaseException, path: Path) -> str:

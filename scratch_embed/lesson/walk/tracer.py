@@ -38,7 +38,8 @@ def show_trace(loss: Tensor, /, grad=None, **names: Tensor) -> Trace:
     walk = trace(loss, grad, **names)
     current().trace = walk
     counts = f"{len(walk.forward)} steps forward, {len(walk.backward)} back"
-    print(f"  trace      {walk.loss}: {counts}; walk through them with --trace")
+    told = f"  trace      {walk.loss}: {counts}; walk through them with --trace"
+    current().put(told, walk._repr_html_)
     return walk
 
 

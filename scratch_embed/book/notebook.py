@@ -1,0 +1,66 @@
+"""A script that ran as a Jupyter notebook: JSON of the nbformat 4.5, with all outputs in it.
+
+The source of a cell is that of the script, piece by piece. A piece that ends on a call gets a
+semicolon, which tells Jupyter not to show what the call returns: what there is to see, it shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+from scratch_embed.book.pieces import Piece
+from scratch_embed.book.running import Ran
+from scratch_embed.files import replacing
+
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+NOTHING = {"begin", "beside", "compare", "print", "say", "show"}  # what these return
+FOLDED = ("imports", "helper", "quiz")  # Jupyter shows a bar that opens them
+
+
+def write(ran: Ran, path: Path) -> None:
+    """Write the notebook of a script."""
+    with replacing(path) as temporary:
+        text = json.dumps(notebook(ran), indent=1, ensure_ascii=False) + "\n"
+        temporary.write_text(text, encoding="utf-8")
+
+
+def notebook(ran: Ran) -> dict:
+    """The notebook as nested dicts and lists."""
+    made, count = [], 0
+    for place, (piece, shown) in enumerate(zip(ran.pieces, ran.shown)):
+        cell = {"id": f"piece-{place}", "metadata": {}, "source": _lines(piece.text)}
+        if piece.kind == "markdown":
+            made.append({"cell_type": "markdown", **cell})
+            continue
+        count += 1
+        cell["source"] = _lines(source(piece))
+        cell["metadata"] = {"jupyter": {"source_hidden": True}} if piece.role in FOLDED else {}
+        outputs = [_output(bundle) for bundle in shown]
+        made.append({"cell_type": "code", **cell, "execution_count": count, "outputs": outputs})
+    return {"cells": made, "metadata": KERNEL, "nbformat": 4, "nbformat_minor": 5}
+
+
+def source(piece: Piece) -> str:
+    """The text of a piece of code as a notebook runs it."""
+    last, lines = piece.nodes[-1], piece.text.splitlines()
+    call = last.value if isinstance(last, ast.Expr) else None
+    returns = isinstance(call, ast.Call) and getattr(call.func, "id", "") not in NOTHING
+    if returns and piece.role != "quiz" and last.end_lineno - piece.line == len(lines) - 1:
+        lines[-1] = lines[-1][: last.end_col_offset] + ";" + lines[-1][last.end_col_offset :]
+    return "\n".join(lines)
+
+
+def _output(bundle: dict[str, str]) -> dict:
+    if "stream" in bundle:
+        return {"output_type": "stream", "name": "stdout", "text": _lines(bundle["stream"])}
+    data = {kind: text if kind == "image/png" else _lines(text) for kind, text in bundle.items()}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
