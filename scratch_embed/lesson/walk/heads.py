@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-FIELD = re.compile(r"\*\*(Question|Afterwards|Time|Needs|Exercises?)\.?\*\*\s*")
+FIELD = re.compile(r"\*\*([A-Z][a-z]+)\.?\*\*\s*")  # in a lab also Guess, Control, ...
 
 
 @dataclass(frozen=True)
