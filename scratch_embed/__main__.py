@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+
+# A command and its module, whose main(argv) returns the exit code.
+COMMANDS = {
+    "gradcheck": "scratch_embed.gradcheck.__main__",
+    "lm": "scratch_embed.training.lm",
+}
 
 USAGE = """\
 usage: scratch-embed lessons [...]     the course: its map, or one lesson, lab, exercise, quiz
        scratch-embed gradcheck [...]   compare every backward with finite differences
+       scratch-embed lm [FILE]         train a small language model on a text
        scratch-embed --version
 
 scratch-embed lessons 0 --step is the way to begin; each command has a --help of its own.
@@ -24,10 +32,8 @@ def main(argv: list[str] | None = None) -> int:
 
         called("scratch-embed lessons")
         return lessons(course_folder(), rest)
-    if word == "gradcheck":
-        from scratch_embed.gradcheck.__main__ import main as gradcheck
-
-        return gradcheck(rest)
+    if word in COMMANDS:
+        return importlib.import_module(COMMANDS[word]).main(rest)
     if word == "--version":
         from scratch_embed import __version__
 

@@ -17,7 +17,8 @@ from scratch_embed.files import sentence
 
 CHECKPOINT = "checkpoint.npz"
 STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
-PLACES = ("out", "resume")  # say where a run lies; all other options say what it computes
+# These say where a run lies and what to show of it; all other options say what it computes.
+PLACES = ("out", "resume", "prompt")
 
 
 def parser(name: str, description: str, resumable: bool = False) -> argparse.ArgumentParser:
@@ -57,13 +58,20 @@ def _number(text: str, kind: type, allowed: Callable, what: str):
     return value
 
 
-def parse(made: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[argparse.Namespace, dict]:
+def parse(
+    made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None
+) -> tuple[argparse.Namespace, dict]:
     """(options, saved): of a new run with an empty dict, or of the one that `--resume` names.
+
+    quick : what the options are with `--quick`, where nothing else is given.
 
     A run is resumed with the options it was begun with, which `for_checkpoint` put by; whoever
     gives another one is told. Raises what `checkpoint.load` raises.
     """
     options = made.parse_args(argv)
+    if options.quick and quick:
+        made.set_defaults(**quick)
+        options = made.parse_args(argv)
     if not getattr(options, "resume", False):
         return options, {}
     saved = checkpoint.load(options.out / CHECKPOINT)
