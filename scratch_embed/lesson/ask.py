@@ -86,6 +86,8 @@ class Question:
         letter = f"{LETTERS[self.options.index(self.value)]}) " if self.options else ""
         self.shown = f"{letter}{self.value if self.options else number(self.value)}{self.unit}"
         self.tell()
+        if self.typed and (judged := current().judged) is not None:
+            judged(self)
 
     def tell(self) -> None:
         """Judge what was typed, if anything, and print the answer with its reason."""

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from scratch_embed.files import read_bytes, replacing, state_dir
 
-NAMES = ("finished", "quiz")  # lessons that were finished; how questions were answered
+# lessons that were finished; how questions were answered; where a person stopped stepping
+NAMES = ("finished", "quiz", "places")
 
 
 def read(name: str) -> dict:

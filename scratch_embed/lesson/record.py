@@ -74,6 +74,7 @@ class Record:
     results: list = field(default_factory=list)  # of a lab, a `Results` each
     reveal: Callable | None = None  # how a person sees a working; None: it is printed
     display: Callable | None = None  # how a page takes what is shown; None: there is no page
+    judged: Callable | None = None  # called with a question when what a person typed was judged
     names: dict = field(default_factory=dict, repr=False)  # what the lesson leaves behind
     seconds: float = 0.0
     closed: bool = False  # it came to its end

@@ -71,6 +71,11 @@ def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> l
     return [line.replace("\u00a0", " ").rstrip() for line in lines]
 
 
+def fit(text: str, columns: int) -> str:
+    """The text, or as much of it as fits, with dots for what does not."""
+    return text if visible(text) <= columns else text[: max(0, columns - 4)].rstrip() + " ..."
+
+
 def chop(text: str, columns: int) -> list[str]:
     """`wrap` for a table cell: words wider than the column are cut, so that no line is wider."""
     lines = []

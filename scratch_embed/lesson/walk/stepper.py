@@ -1,38 +1,35 @@
-"""Walk through a lesson one code cell at a time: `python -m lessons 0 --step`.
+"""Walk through a lesson, a screen at a time: `python -m lessons 0 --step`.
 
-Each step shows the prose, the code with its line numbers in the file, and the code's output. The
-engine that runs a whole lesson runs the cells here too; nothing in a lesson knows that it is being
-stepped.
+A step is the prose and the code cell that follows it. The engine that runs a whole lesson runs the
+cells here too; nothing in a lesson knows that it is being stepped. Where a cell asks, or writes out
+a calculation, the run calls back (`record.ask`, `.reveal`, `.judged`), and the cell waits while the
+person looks at what there is so far.
 """
 
 from __future__ import annotations
 
-import io
-import sys
+import ast
 import time
 import types
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 
-from scratch_embed.lesson.proof import summary
-from scratch_embed.lesson.record import Options, Record, recording
+from scratch_embed.lesson.quiz import memory
+from scratch_embed.lesson.record import Options, Record
 from scratch_embed.lesson.usage import spoken
-from scratch_embed.lesson.walk.cells import Lesson
-from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
-from scratch_embed.look.prompt import python_prompt, read_key
-from scratch_embed.look.render import markdown
-from scratch_embed.look.terminal import paint, width, wrap
-
-HELP = """\
-Enter  go on to the next cell
-b      back: read the step before again (nothing runs)
-r      run this cell again, on the variables as they are now;
-       what it answers replaces what it answered before
-p      a Python prompt on the lesson's variables; exit() or Ctrl-D comes back
-q      quit
-?      this help
-Ctrl-C stops a cell that takes too long, and keeps you here."""
-KEYS = "Enter: on   b: back   r: run again   p: Python   q: quit   ?: help"
+from scratch_embed.lesson.walk import ending, looking, operations, places
+from scratch_embed.lesson.walk.capture import Aside, Capture
+from scratch_embed.lesson.walk.cells import HEADING, Lesson
+from scratch_embed.lesson.walk.fading import Fading
+from scratch_embed.lesson.walk.pager import Pager
+from scratch_embed.lesson.walk.places import Missed, Place
+from scratch_embed.lesson.walk.revealing import Revealing
+from scratch_embed.lesson.walk.runner import new_record, run_cell, shown_code, stage
+from scratch_embed.lesson.walk.screen import Screen
+from scratch_embed.lesson.walk.sheet import Block, Code, Printed, Prose
+from scratch_embed.look.keys import Pressed
+from scratch_embed.look.terminal import paint
+from scratch_embed.trace.inside import Visit, watching
 
 
 @dataclass
@@ -41,154 +38,270 @@ class Step:
 
     prose: list[str] = field(default_factory=list)
     cell: int | None = None
-    output: str | None = None  # what the cell printed; None until it has run
-
-
-class Tee(io.TextIOBase):
-    """Writes to the terminal and keeps a copy, for reading a step again."""
-
-    def __init__(self, stream):
-        self.stream, self.copy = stream, io.StringIO()
-
-    def write(self, text: str) -> int:
-        self.copy.write(text)
-        return self.stream.write(text)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    def isatty(self) -> bool:
-        return self.stream.isatty()
-
-    @property
-    def encoding(self):
-        return self.stream.encoding
+    section: str = ""
+    begins: bool = False  # a section begins here
+    blocks: tuple[Block, ...] | None = None  # what stood on its sheet; None until it has run
+    visits: list[Visit] = field(default_factory=list)  # calls in its cell that can be entered
 
 
 def steps_of(lesson: Lesson) -> list[Step]:
     """The lesson's cells in steps: prose gathers until a code cell completes the step."""
-    steps, step = [], Step()
+    steps, step, section = [], Step(), ""
     for position, cell in enumerate(lesson.cells):
         if cell.kind == "markdown":
             step.prose.append(cell.text)
+            if titles := HEADING.findall(cell.text):
+                section, step.begins = titles[-1].replace("`", ""), True
+            step.section = section
         else:
-            step.cell = position
+            step.cell, step.section = position, section
             steps.append(step)
             step = Step()
     return [*steps, step] if step.prose else steps
 
 
-def step_through(lesson: Lesson, options: Options | None = None) -> Record:
+class Leave(BaseException):
+    """A person leaves the step, also in the midst of a cell: for another step, or for good."""
+
+    def __init__(self, step: int | None):
+        super().__init__(step)
+        self.step = step
+
+
+def step_through(
+    lesson: Lesson, options: Options | None = None, screen: Screen | None = None
+) -> Record:
     """Step through the lesson with a person (or a pipe: its end quits). Returns its record."""
     record = new_record(lesson, options)
     start = time.perf_counter()
     with stage(lesson, record) as module:
-        Stepper(lesson, module, record).walk()
+        Stepper(lesson, module, record, screen or Screen()).walk()
     record.seconds = time.perf_counter() - start
     return record
 
 
 class Stepper:
-    """The steps of one lesson, where in them we are, and the keys."""
+    """The steps of one lesson, where in them we are, and what a key does there."""
 
-    def __init__(self, lesson: Lesson, module: types.ModuleType, record: Record):
+    def __init__(self, lesson: Lesson, module: types.ModuleType, record: Record, screen: Screen):
         self.lesson, self.module, self.record = lesson, module, record
         self.steps, self.at = steps_of(lesson), 0
-        self.out = sys.stdout
-        record.ask = self.ask
+        self.screen = screen
+        self.pager = Pager(self.screen, self.head, self.code, self.keys, self.obey)
+        self.revealing = Revealing(self.pager, Fading(), self.miss)
+        self.capture = Capture(self.screen.out)
+        self.missed: list[Missed] = []
+        self.attend()
 
     def walk(self) -> None:
         """Show step after step until the end of the lesson or q."""
-        while self.at < len(self.steps):
-            self.show()
-            while (key := self.key()) not in ("", "b", "q"):
-                self.stay(key)
-            if key == "q":
-                break
-            self.at = max(0, self.at - 1) if key == "b" else self.at + 1
-        self.record.closed = self.at == len(self.steps) and not self.record.failures
-        ran = sum(step.output is not None for step in self.steps)
-        total = sum(step.cell is not None for step in self.steps)
-        print(f"\n{ran} of {total} code cells run\n{summary(self.record)}")
+        with self.screen.opened():
+            try:
+                self.enter()
+                while self.at < len(self.steps):
+                    self.go()
+                self.pager.begin(len(self.steps) - 1)
+                told = ending.text(self.steps, self.record, self.missed, self.revealing)
+                self.pager.sheet.append(Printed(told))
+                self.record.closed = not self.record.failures
+                self.pager.pause()
+            except Leave:
+                pass  # for good: other ones end in go()
+        finished = self.at == len(self.steps)
+        place = None if finished or not self.at else Place(self.at + 1, tuple(self.missed))
+        places.keep(self.lesson.name, len(self.steps), place)
+        print(ending.closing(self.steps, self.record, self.at))
 
-    def show(self) -> None:
-        """The step's prose, its code, and its output: run now, or as it was when it ran."""
-        step = self.steps[self.at]
-        head = f" {self.lesson.title}: step {self.at + 1} of {len(self.steps)} "
-        print("\n" + paint(head[: width()].center(width(), "-"), "dim"))
-        for text in step.prose:
-            print(f"\n{markdown(spoken(text))}")
-        if step.cell is None:
-            return
-        listing = f"\n{self.listing(step.cell)}\n"
-        asks = ".answer(" in self.lesson.cells[step.cell].text  # its code would tell the answer
-        if not asks:
-            print(listing)
-        if step.output is None:
-            self.run(step)
+    def enter(self) -> None:
+        """Before the first step: on from where the last walk ended, if there was one."""
+        place = places.kept(self.lesson.name, len(self.steps))
+        if place is not None:
+            section = self.steps[place.step - 1].section
+            self.pager.sheet.append(Printed(
+                f"Last time you came to step {place.step} of {len(self.steps)}: {section}.\n\n"
+                "Enter    go on there (the steps before it run by themselves)\n"
+                "r        run the lesson from its beginning"
+            ))  # fmt: skip
+            if self.pager.pause(["again"]) == "on":
+                self.missed = list(place.missed)
+                self.reach(place.step - 1, shown_before=True)
+                return
+        looking.back(self.lesson, self.pager, self.screen)
+
+    def go(self) -> None:
+        """One step, and on to the next; or wherever the person would rather be."""
+        try:
+            self.visit(self.steps[self.at])
+            self.at += 1
+        except Leave as leave:
+            if leave.step is None:
+                raise
+            self.reach(leave.step)
+
+    def visit(self, step: Step) -> None:
+        """The step's prose and its cell, run now; or the sheet as it was when the cell ran."""
+        if step.blocks is not None:
+            self.pager.begin(self.at, step.blocks)
         else:
-            print(step.output, end="")
-        if asks:
-            print(listing)
+            self.pager.begin(self.at, self.blocks(step))
+            if step.cell is not None:
+                self.screen.wait(self.head(self.at), self.pager.first_page(), "running ...")
+                self.run(step)
+            step.blocks = tuple(self.pager.sheet)
+        if len(self.pager.sheet) > self.pager.new:
+            self.pager.pause()
 
-    def listing(self, position: int) -> str:
-        """The code with the line numbers it has in the file; long lines go on below."""
-        cell = self.lesson.cells[position]
-        lines = cell.text.splitlines()
-        digits = len(str(cell.line + len(lines)))
-        room = max(10, width(widest=1000) - digits - 3)
-        laid = []
-        for k, line in enumerate(lines):
-            pieces = [line[at : at + room] for at in range(0, len(line), room)] or [""]
-            laid.append(f"{cell.line + k:>{digits}} | {pieces[0]}".rstrip())
-            laid += [f"{'':>{digits}} : {piece}" for piece in pieces[1:]]
-        return "\n".join(paint(line, "cyan") for line in laid)
+    def blocks(self, step: Step) -> list[Block]:
+        """What stands on the sheet before the cell has run: prose, and the lesson's functions."""
+        blocks: list[Block] = [Prose(spoken(text)) for text in step.prose]
+        if step.cell is not None:
+            functions = shown_code(self.lesson.cells[step.cell])
+            blocks += [Printed(paint(code, "cyan")) for code in functions]
+        return blocks
 
     def run(self, step: Step) -> None:
-        """Run the step's cell and keep its output. Ctrl-C stops the cell, not the lesson."""
-        tee = Tee(self.out)
-        with redirect_stdout(tee):
+        """Run the step's cell. Ctrl-C stops the cell, not the lesson."""
+        self.missed = [one for one in self.missed if one.step != self.at + 1]
+        chosen = operations.Chosen(self.lesson.path)
+        with redirect_stdout(self.capture), redirect_stderr(Aside(self.capture)):
             try:
-                failure = run_cell(step.cell, self.lesson, self.module, self.record)
+                with watching(chosen, most=operations.MOST) as step.visits:
+                    failure = run_cell(step.cell, self.lesson, self.module, self.record)
                 if failure is not None:
                     print(paint(failure.text, "red"))
             except KeyboardInterrupt:
-                print("\nStopped. The cell did not finish; r runs it again.")
-        step.output = tee.copy.getvalue()
+                print("Stopped. The cell did not finish; r runs it again.")
+            finally:
+                self.flush()
 
-    def stay(self, key: str) -> None:
-        """The keys that keep us at this step."""
-        step = self.steps[self.at]
-        if key == "p":
-            self.prompt()
-        elif key == "r" and step.cell is not None:
-            self.run(step)
-        elif key in ("?", "h"):
-            print(HELP)
-        else:
-            print("There is no code here." if key == "r" else f"{key!r} is no key; ? lists them.")
+    def reach(self, target: int, shown_before: bool = False) -> None:
+        """Go to a step. Those before it that have not run do so now, without a stop."""
+        self.attend(False)
+        for at in range(target):
+            step = self.steps[at]
+            if step.blocks is None:
+                self.pager.begin(at, self.blocks(step))
+                note = f"running step {at + 1}, on the way to {target + 1} ..."
+                self.screen.wait(self.head(at), [], note)
+                if step.cell is not None:
+                    self.run(step)
+                step.blocks = tuple(self.pager.sheet)
+        self.attend()
+        if shown_before:
+            for working, _ in self.record.workings:
+                self.revealing.fading.asked(working)
+        self.at = target
 
-    def key(self) -> str:
-        """The next key pressed (first letter of a line); q at the end of input."""
-        keys = KEYS if width() > len(KEYS) else "Enter b r p q ?"
-        return read_key("> ", above="\n" + paint(keys, "dim"))
+    # ---- what a cell calls back -----------------------------------------------------------------
 
-    def ask(self, question: str) -> str:
-        """Ask during a quiz; an answer cut short by Ctrl-D or Ctrl-C is no answer."""
-        with redirect_stdout(self.out):  # input() edits lines only on the true standard output
-            try:
-                return input(question)
-            except (EOFError, KeyboardInterrupt):
-                print()
-                return ""
+    def attend(self, there: bool = True) -> None:
+        """Whether a person is there to be asked and shown things."""
+        self.record.ask = self.ask if there else None
+        self.record.reveal = self.reveal if there else None
+        self.record.judged = self.judged if there else None
 
-    def prompt(self) -> None:
-        """A Python prompt on the lesson's variables. What it checks there is not recorded."""
-        names = sorted(name for name in self.module.__dict__ if not name.startswith("_"))
-        banner = (
-            "\n".join(wrap("Names: " + ", ".join(names), width())) if names else "No names yet."
-        )
-        with recording(Record("prompt")):
-            banner += "\nexit() or Ctrl-D goes back to the lesson."
-            python_prompt(self.module.__dict__, banner)
-        print("Back in the lesson.")
+    def flush(self) -> None:
+        """What was printed since the last stop comes on the sheet."""
+        if printed := self.capture.take():
+            self.pager.sheet.append(Printed(printed))
+
+    def ask(self, prompt: str) -> str:
+        """Ask a guess of the lesson."""
+        self.flush()
+        return self.pager.pause(question=f"{prompt.strip()} ")
+
+    def reveal(self, working) -> None:
+        """A hand calculation, line by line. While a guess is open it is the answer: not asked."""
+        self.flush()
+        open_guess = any(not question.shown for question in self.record.questions)
+        self.revealing.show(working, asks=not open_guess)
+
+    def judged(self, question) -> None:
+        """An answer was judged: it is the last thing on the screen."""
+        self.flush()
+        memory.remember(f"{self.lesson.name}: {question.text}", question.right)
+        if not question.right:
+            self.miss(question.text, question.typed, question.shown)
+        self.pager.pause()
+
+    def miss(self, question: str, typed: str, shown: str) -> None:
+        """Remember a wrong answer, and where it was given."""
+        self.missed.append(Missed(self.at + 1, question, typed, shown))
+
+    # ---- what keys ask for ----------------------------------------------------------------------
+
+    def head(self, at: int) -> tuple[str, str]:
+        """The two ends of the first row: the section; the lesson, step and steps."""
+        number = "" if self.lesson.number is None else f"lesson {self.lesson.number}   "
+        return self.steps[at].section or self.lesson.title, f"{number}{at + 1}/{len(self.steps)}"
+
+    def code(self, at: int) -> Code | None:
+        """The code of a step, with its imports folded into a line."""
+        position = self.steps[at].cell
+        return None if position is None else listing(self.lesson, position)
+
+    def keys(self, at: int) -> tuple[str, ...]:
+        """The keys that this step has besides those that are always there."""
+        step = self.steps[at]
+        return (*(("into",) if step.visits else ()), *(("view",) if step.cell is not None else ()))
+
+    def obey(self, pressed: Pressed, at: int) -> str:
+        """A key that leads neither on nor back. Returns a note to show."""
+        if pressed.name == "quit":
+            raise Leave(None)
+        if pressed.name == "step":
+            return self.jump(pressed.text)
+        if pressed.name == "into":
+            return self.into(self.steps[at])
+        if pressed.name == "sections":
+            shown = looking.sections(self.steps, at, self.screen.columns)
+            return self.jump(self.pager.leaf("Sections: type a step's number", shown, True))
+        if pressed.name == "search":
+            found = looking.search(self.lesson, self.steps, pressed.text, self.screen.columns)
+            if not found:
+                return f"{pressed.text or 'Nothing'} is not to be found."
+            title = f"{pressed.text}: type a step's number"
+            return self.jump(self.pager.leaf(title, found, True))
+        if pressed.name == "python":
+            self.screen.clear()
+            looking.prompt(self.module, self.screen)
+            return "Back in the lesson."
+        return self.again(at)
+
+    def jump(self, typed: str) -> str:
+        """Go to the step of that number; without one, stay."""
+        if not typed:
+            return ""
+        if not typed.isdecimal() or not 1 <= int(typed) <= len(self.steps):
+            return f"There are steps 1 to {len(self.steps)}."
+        raise Leave(int(typed) - 1)
+
+    def again(self, at: int) -> str:
+        """Run the step that is under way once more."""
+        if self.steps[at].cell is None:
+            return "There is no code here."
+        self.steps[at].blocks = None
+        raise Leave(at)
+
+    def into(self, step: Step) -> str:
+        """Through the lines of a call in this step's cell."""
+        visit = looking.choose(step.visits, self.pager)
+        if isinstance(visit, str):
+            return visit
+        self.revealing.enter(visit)
+        return ""
+
+
+def listing(lesson: Lesson, position: int) -> Code:
+    """A cell's code with its line numbers; more than two imports in a row become one line."""
+    cell = lesson.cells[position]
+    numbered = [(cell.line + k, text) for k, text in enumerate(cell.text.splitlines())]
+    imports = [node for node in cell.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    inside = {n for node in imports for n in range(node.lineno, node.end_lineno + 1)}
+    if len(inside) < 3:
+        return Code(tuple(numbered))
+    first, last = min(inside), max(inside)
+    between = {n for n, text in numbered if first <= n <= last and not text.strip()}
+    folded = (first, f"import ...  ({len(inside)} lines, folded)")
+    kept = [line for line in numbered if line[0] not in inside | between]
+    return Code(tuple(sorted([*kept, folded])))

@@ -152,7 +152,8 @@ def norm(label: str, values, why: str = "") -> float:
 def distance(label: str, a, b, why: str = "") -> float:
     """Euclidean: |a - b| = sqrt(sum of (a[j] - b[j])**2), with the difference shown first."""
     a, b = vectors(("a", a), ("b", b))
-    gap = Line("", (f"{vector(a)} - {vector(b)} = {vector(a - b)}",), a - b, why)
+    text = f"{vector(a)} - {vector(b)} = {vector(a - b)}"
+    gap = Line("", (text,), a - b, why, _places(a, b, "-", a - b))
     root = _root_of_squares(label, a - b)
     return present("distance", label, (gap, root), root.value)
 
@@ -166,7 +167,8 @@ def _root_of_squares(label: str, values: np.ndarray, why: str = "") -> Line:
         f"sqrt({number(np.sum(values**2))})",
         number(result),
     )
-    return Line(label, stages, result, why)
+    parts = tuple(Line(f"{factor(x)}^2", (number(x * x),), x * x) for x in values)
+    return Line(label, stages, result, why, parts)
 
 
 def cosine(label: str, a, b, why: str = "") -> float:

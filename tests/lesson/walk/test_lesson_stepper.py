@@ -1,111 +1,198 @@
-"""Stepping through a lesson, driven by a pipe: each line of input is what a person would type."""
+"""Stepping through a small lesson: what each key does, and what is asked, judged and remembered."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
 
+from scratch_embed.lesson import notes
+from scratch_embed.lesson.walk import places
 from tests.lesson.lesson_demo import write
-from tests.lesson.walk.test_lesson_runner import ROOT, script
+from tests.lesson.walk.person import walk
+
+STEPS = 5
 
 
-def step(tmp_path, keys, extra="print('extra ran')", **environment):
-    return script(write(tmp_path, extra=extra), "--step", stdin=keys, **environment)
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """A state folder of its own, and a window of 80 by 24."""
+    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
 
 
-def test_enter_walks_through_to_the_end(tmp_path):
-    done = step(tmp_path, "\n18\n\n\n\n\n")
-    assert done.returncode == 0, done.stderr
-    assert "step 1 of 5" in done.stdout and "step 5 of 5" in done.stdout
-    assert "16 | h = np.array([0.6, 0.1, 0.3])" in done.stdout  # the line number in the file
-    assert "Right." in done.stdout and "5 of 5 code cells run" in done.stdout
-    assert "FAILED" not in done.stdout and "\x1b" not in done.stdout
+def play(*keys, then="on"):
+    """Press these, then Enter again and again. Where an answer is wanted, "" shows it."""
+    left = list(keys)
+
+    def person(frame):
+        if left:
+            return left.pop(0)
+        return "" if not frame.names else then
+
+    return person
 
 
-def test_the_end_of_input_quits(tmp_path):
-    done = step(tmp_path, "")
-    assert done.returncode == 0 and "1 of 5 code cells run" in done.stdout
+def demo(tmp_path, *keys, extra="print('extra ran')", then="on"):
+    return walk(write(tmp_path, extra=extra), play(*keys, then=then))
 
 
-def test_q_quits_and_question_mark_helps(tmp_path):
-    done = step(tmp_path, "?\nzz\nq\n\n\n")
-    assert "back: read the step before" in done.stdout and "'zz' is no key" in done.stdout
-    assert "1 of 5 code cells run" in done.stdout
+def seen(person):
+    return "\n".join("\n".join([*frame.page, frame.note]) for frame in person.frames)
 
 
-def test_the_prompt_changes_the_lessons_variables_and_comes_back(tmp_path):
-    keys = "p\nh[0] = 0.5\nprint('doubled', h[0] * 2)\ncompare('mine', hand=1, ours=2)\nexit()\n"
-    done = step(tmp_path, keys + "\nno idea\n7\n\nq\n", extra="print('then', h[0])")
-    assert "doubled 1.0" in done.stdout and "then 0.5" in done.stdout
-    assert "Back in the lesson." in done.stdout and "a number, please" in done.stdout
-    assert done.returncode == 0  # the check typed at the prompt is not the lesson's
+def test_enter_walks_through_to_the_end(tmp_path, capsys):
+    record, person = demo(tmp_path, "on", "18")
+    assert record.closed and record.passed and record.questions[0].right
+    assert [frame.step for frame in person.frames] == [
+        "1/5", "2/5", "2/5", "3/5", "4/5", "5/5"]  # fmt: skip
+    assert "Right." in seen(person) and "1 of 1 guesses right" in seen(person)
+    assert "5 of 5 code cells run" in capsys.readouterr().out
+    assert places.kept("ch00_demo", STEPS) is None
 
 
-@pytest.mark.parametrize("leave", ["quit()", "exit", "raise SystemExit"])
-def test_every_way_out_of_the_prompt(tmp_path, leave):
-    keys = f"p\n{leave}\n" + ("quit()\n" if leave == "exit" else "")
-    done = step(tmp_path, keys + "\n18\nq\n")
-    assert "2 of 5 code cells run" in done.stdout, done.stdout + done.stderr
-    assert done.returncode == 0
+def test_the_judgement_is_the_last_thing_on_the_screen(tmp_path):
+    extra = "q = guess('How many?')\nq.answer(1.4)\nprint('and more\\n' * 40)"
+    _, person = demo(tmp_path, "on", "18", "on", "-1.4", extra=extra)
+    judged = person.frames[4]
+    assert "You said -1.4. No. The number is right, and its sign" in " ".join(judged.page[-3:])
+    assert judged.page[-1] == "  = 1.4."
+    assert "How many?" in "\n".join(judged.page)  # and the question is still there
 
 
-def test_running_again_replaces_and_going_back_runs_nothing(tmp_path):
+def test_a_wrong_answer_comes_back_at_the_end(tmp_path, capsys):
+    _record, person = demo(tmp_path, "on", "3")
+    end = "\n".join(person.frames[-1].page)
+    assert "How many numbers has a table of 6 by 3? You said 3; it is 18." in " ".join(end.split())
+    assert "0 of 1 guesses right" in end and "in: A question" in end and "   2  " in end
+    assert list(notes.read("quiz").values()) == [False]  # for quiz --missed
+
+
+def test_what_was_not_answered_is_not_called_right(tmp_path):
+    _record, person = demo(tmp_path)
+    end = "\n".join(person.frames[-1].page)
+    assert "1 of 1 questions were not answered" in end and "right" not in end
+    assert "PASSED" not in seen(person)
+
+
+def test_back_shows_screens_again_and_runs_nothing(tmp_path):
+    extra = "tries = globals().get('tries', 0) + 1\nprint('try', tries)"
+    keys = ["on", "18", "on", "back", "back", "back", "back", "on", "on"]
+    _record, person = demo(tmp_path, *keys, extra=extra)
+    assert "try 1" in seen(person) and "try 2" not in seen(person)
+    notes_seen = [frame.note for frame in person.frames]
+    assert "This is the beginning." in notes_seen
+    assert [frame.step for frame in person.frames[3:8]] == ["3/5", "2/5", "2/5", "1/5", "1/5"]
+
+
+def test_running_again_replaces_what_was_recorded(tmp_path):
     extra = "tries = globals().get('tries', 0) + 1\nprint('try', tries)\n"
     extra += "compare('late', hand=2, ours=tries)"
-    done = step(tmp_path, "\n18\n\nr\nb\n\n\n\n\n", extra=extra)
-    assert done.stdout.count("try 1") == 1 and "try 3" not in done.stdout
-    assert done.stdout.count("try 2") == 2  # run again once, read again once
-    assert "2 of 2 comparisons hold" in done.stdout and done.returncode == 0
+    record, person = demo(tmp_path, "on", "18", "on", "again", extra=extra)
+    assert "try 2" in seen(person) and record.passed and len(record.rows) == 2
+
+
+def test_going_to_a_later_step_runs_those_between(tmp_path):
+    record, person = demo(tmp_path, "step 5", "step 9", "sections", "step 1", "quit")
+    assert "0.58" not in "\n".join(person.frames[1].page)
+    assert "compare" not in record.names and record.questions[0].shown == "18"
+    assert person.frames[1].step == "4/5" or person.frames[1].step == "5/5"
+    assert "There are steps 1 to 5." in seen(person)
+
+
+def test_sections_and_search_lead_to_steps(tmp_path):
+    _, person = demo(tmp_path, "sections", "step 2", "", "search TABLE", "on", "quit")
+    listing = "\n".join(person.frames[1].page)
+    assert "->   1  0. A demo lesson" in listing and "     2  A question" in listing
+    assert person.frames[2].step == "2/5" and not person.frames[2].names
+    hits = "\n".join(person.frames[4].page)
+    assert '   2  q = guess("How many numbers has a table of 6 by 3?")' in hits
+    _, person = demo(tmp_path, "again", "search nowhere", "quit")
+    assert "nowhere is not to be found." in seen(person)
+
+
+def test_the_code_is_shown_when_asked_for(tmp_path):
+    _, person = demo(tmp_path, "view", "on", "quit")
+    assert "h = np.array" not in "\n".join(person.frames[0].page)
+    code = "\n".join(person.frames[1].page)
+    assert "16 | h = np.array([0.6, 0.1, 0.3])" in code  # the line number in the file
+    assert "11 | import ...  (3 lines, folded)" in code or "folded" not in code
+
+
+def test_it_resumes_where_one_left_if_one_wants(tmp_path, capsys):
+    demo(tmp_path, "on", "3", "on", "quit")
+    assert "You are at step 3 of 5" in capsys.readouterr().out
+    record, person = demo(tmp_path)
+    assert "Last time you came to step 3 of 5" in seen(person)
+    assert person.frames[1].step == "3/5" and record.closed
+    assert "You said 3; it is 18" in " ".join(seen(person).split())  # remembered from last time
+    demo(tmp_path, "on", "3", "on", "quit")
+    record, person = demo(tmp_path, "again")
+    assert person.frames[1].step == "1/5"
+
+
+def test_a_damaged_note_of_the_place_counts_as_none(tmp_path):
+    for damage in ({"step": 99, "of": 5, "missed": []}, {"step": "x"}, 7, {"step": 2, "of": 4}):
+        notes.write("places", {"ch00_demo": damage})
+        assert places.kept("ch00_demo", STEPS) is None
 
 
 def test_an_error_is_shown_and_the_lesson_goes_on(tmp_path):
-    done = step(tmp_path, "\n18\n\n\n\n", extra="h / undefined_name")
-    assert "NameError" in done.stdout and "step 5 of 5" in done.stdout
-    assert "an error left standing: FAILED" in " ".join(done.stdout.split())
-    assert done.returncode == 1
+    record, person = demo(tmp_path, extra="h / undefined_name")
+    assert "NameError" in seen(person) and person.frames[-1].step == "5/5"
+    assert not record.passed and not record.closed
+    assert "an error left standing: FAILED" in " ".join(person.frames[-1].page)
 
 
-def test_an_error_put_right_counts_no_more(tmp_path):
-    keys = "\n18\n\np\nfix = 1\nexit()\nr\n\n\n\n"
-    done = step(tmp_path, keys, extra="print('fixed', fix)")
-    assert "NameError" in done.stdout and "fixed 1" in done.stdout and "FAILED" not in done.stdout
-    assert done.returncode == 0
+FOUR = "for x in (0.5, 2.0, 3.0, 4.0):\n    worked.dot(f'z[{x:g}]', [x, 1.0], [2.0, -1.0])"
 
 
-def test_the_code_of_a_question_comes_after_its_answer(tmp_path):
-    done = step(tmp_path, "\n18\nq\n")
-    assert done.stdout.index("your guess") < done.stdout.index('q = guess("How many')
+def test_workings_fade(tmp_path):
+    """h . cat was the first dot: shown. Of the next one line is asked, of later ones all."""
+    answers = ["on", "18", "on", "0", "on", "-3", "on", "3", "on", ""]
+    _record, person = demo(tmp_path, *answers, extra=FOUR)
+    asked = ["\n".join(f.page) for f in person.frames if not f.names and f.step == "3/5"]
+    assert "z[0.5] = 0.5*2 + 1*(-1) = 1 - 1 = ?" in asked[0]
+    assert "z[2] = 2*2 + 1*(-1) = ?" in asked[1]
+    told = seen(person)
+    assert "You said 0. Right." in told and "You said -3. No. The number is right, and" in told
+    assert "You said 3. No. That is z[2]: the right number, of another place." in told
+    end = " ".join(" ".join(person.frames[-1].page).split())
+    assert "1 of 3 lines that you worked out were right" in end
+    assert "z[2] = 2*2 + 1*(-1) You said -3; it is 3" in end
 
 
-@pytest.mark.parametrize("columns", ["40", "120"])
-def test_it_fits_the_terminal(tmp_path, columns):
-    done = step(tmp_path, "\n18\n\n\n\n\n", COLUMNS=columns)
-    lines = [line for line in done.stdout.splitlines() if "your guess" not in line]  # no Enter seen
-    long = [line for line in lines if len(line) > int(columns)]
-    assert not long, long
+def test_a_line_opens_and_closes(tmp_path):
+    extra = "worked.matmul('C', [[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]])"
+    keys = ["on", "18", "on", "open", "open", "close", "close", "on"]
+    _, person = demo(tmp_path, *keys, extra=extra)
+    frames = [f for f in person.frames if f.step == "3/5"]
+    ends = [frame.page[-1] for frame in frames]
+    assert ends[:6] == [
+        "+ C[0] = [1, 4]", "    + [0,0] = 1*1 + 2*0 = 1 + 0 = 1", "          1*1 = 1",
+        "    + [0,0] = 1*1 + 2*0 = 1 + 0 = 1", "+ C[0] = [1, 4]", "+ C[1] = [3, 8]"]  # fmt: skip
+    assert "close" in frames[1].names and "close" not in frames[0].names
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to a process there")
-@pytest.mark.usefixtures("ctrl_c_is_heard")
-def test_ctrl_c_stops_the_cell_and_not_the_lesson(tmp_path):
-    marker = tmp_path / "started"
-    extra = f"open({str(marker)!r}, 'w').close()\nimport time\ntime.sleep(30)"
-    process = subprocess.Popen(
-        [sys.executable, write(tmp_path, extra=extra), "--step"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    process.stdin.write("\n18\n\n")
-    process.stdin.flush()
-    deadline = time.monotonic() + 30
-    while not marker.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate("\n\n\n", timeout=30)
-    assert "Stopped. The cell did not finish" in out and "step 5 of 5" in out
-    assert process.returncode == 0
+def test_forgetting_to_sum_a_repeat_is_named(tmp_path):
+    scatter = "worked.scatter_add('dE', [1, 1], [[1.0, 2.0], [0.5, -1.0]], 2, of='g')\n"
+    _, person = demo(tmp_path, "on", "18", *["on"] * 5, "[0.5, -1]", extra=scatter * 2)
+    assert "That is one of the 2 parts; they are added up." in seen(person)
+
+
+def test_one_goes_into_an_operation_of_the_lessons_own(tmp_path):
+    extra = "def twice(x):\n    y = 2 * x\n    return y\n\n\nprint(twice(h))"
+    _, person = demo(tmp_path, "on", "18", "on", "into", "on", "out", extra=extra)
+    inside = [f for f in person.frames if "out" in f.names]
+    assert inside[0].page[0].endswith("twice(x (3,))")
+    assert "y = 2 * x" in inside[0].page[-2] and inside[0].page[-1].endswith("[1.2 0.2 0.6]")
+    assert "return (3,) = [1.2 0.2 0.6]" in inside[1].page[-1]
+
+
+@pytest.mark.parametrize("columns, lines", [(60, 20), (120, 40), (40, 12)])
+def test_every_screen_fits(tmp_path, monkeypatch, columns, lines):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(lines))
+    extra = "print('a word ' * 60)\nfor k in range(70):\n    print('line', k)"
+    _, person = demo(tmp_path, "on", "3", "view", "on", extra=extra)  # Person measures each
+    shown = seen(person)
+    assert all(f"line {k}" in shown for k in range(70))  # nothing scrolled by unseen

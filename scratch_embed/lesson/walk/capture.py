@@ -1,0 +1,57 @@
+"""What a cell prints while a person steps: kept until the next stop puts it on the sheet."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+
+class Capture(io.TextIOBase):
+    """Takes what is printed, and says of itself what the true output says (colours, letters)."""
+
+    def __init__(self, stream):
+        self.stream, self.buffer = stream, io.StringIO()
+
+    def write(self, text: str) -> int:
+        return self.buffer.write(text)
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
+
+    @property
+    def encoding(self):
+        return self.stream.encoding
+
+    def take(self) -> str:
+        """What was printed since it was last asked, without empty lines around it."""
+        text = self.buffer.getvalue()
+        self.buffer = io.StringIO()
+        return text.strip("\n").rstrip()
+
+
+class Aside(io.TextIOBase):
+    """Standard error: a progress bar, which goes back to the start of its line, is shown at once;
+    a warning goes where the output goes, or the next screen would cover it."""
+
+    def __init__(self, capture: Capture):
+        self.capture, self.stream = capture, sys.stderr
+
+    def write(self, text: str) -> int:
+        if text.startswith(("\r", "\x1b")):
+            self.stream.write(text)
+        else:
+            self.capture.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
+
+    @property
+    def encoding(self):
+        return self.stream.encoding
+
+    def fileno(self) -> int:
+        return self.stream.fileno()

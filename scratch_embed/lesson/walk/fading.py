@@ -1,0 +1,65 @@
+"""Which lines of a working a person is asked for: of like calculations more and more.
+
+The first of a kind is shown whole. Of the second one line is asked, and of the later ones all that
+can be asked: numbers, and vectors short enough to type, that an expression leads to. So nobody is
+asked for what has not been shown once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scratch_embed.lesson.answers import Judgement, judge
+from scratch_embed.working import Line, Working
+
+LONGEST = 4  # numbers of a vector that is typed
+NEVER = ("line", "merge_pair")  # of one kind in name only
+EARLIER = 8  # lines before, whose value may be taken for this one's
+
+
+@dataclass
+class Fading:
+    """What was shown so far of each kind, and the values that were seen on the way."""
+
+    seen: Counter = field(default_factory=Counter)
+    values: dict = field(default_factory=dict)
+
+    def asked(self, working: Working) -> dict[int, int]:
+        """{position of a line that is asked: stages of it that are shown}; and count the kind."""
+        before = self.seen[working.kind]
+        self.seen[working.kind] += 1
+        places = [n for n, line in enumerate(working.lines) if can_be_asked(line)]
+        if before == 0 or not places or working.kind in NEVER or not working.kind:
+            return {}
+        if before == 1:
+            return {places[-1]: len(working.lines[places[-1]].stages) - 1}
+        return dict.fromkeys(places, 1)
+
+    def judge(self, typed: str, line: Line) -> Judgement:
+        """Judge what was typed for a line. Values of other lines count as near misses."""
+        elsewhere = {name: v for name, v in self.values.items() if not _same(v, line.value)}
+        value = float(line.value) if np.ndim(line.value) == 0 else np.asarray(line.value)
+        return judge(typed, value, parts=line.adds, elsewhere=elsewhere)
+
+    def note(self, line: Line) -> None:
+        """A line was shown."""
+        if line.name and can_be_asked(line):
+            self.values.pop(line.name, None)
+            self.values[line.name] = line.value
+            while len(self.values) > EARLIER:
+                self.values.pop(next(iter(self.values)))
+
+
+def can_be_asked(line: Line) -> bool:
+    """Whether an expression stands there that leads to a number, or to a short vector."""
+    if not line.name or len(line.stages) < 2 or line.value is None:
+        return False
+    value = np.asarray(line.value)
+    return value.dtype.kind in "iuf" and value.ndim < 2 and 0 < value.size <= LONGEST
+
+
+def _same(a, b) -> bool:
+    return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-3))

@@ -1,0 +1,119 @@
+"""What a person looks at beside the steps: sections, a search, Python, questions from before."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scratch_embed.lesson.ask import read_answer
+from scratch_embed.lesson.quiz import memory
+from scratch_embed.lesson.quiz.asked import Asked, questions
+from scratch_embed.lesson.record import Record, recording
+from scratch_embed.lesson.walk import cells, operations
+from scratch_embed.lesson.walk.capture import Capture
+from scratch_embed.lesson.walk.pager import Pager
+from scratch_embed.lesson.walk.screen import Screen
+from scratch_embed.lesson.walk.sheet import Printed, Prose
+from scratch_embed.look.prompt import python_prompt
+from scratch_embed.look.terminal import fit, wrap
+from scratch_embed.trace.inside import Visit
+
+if TYPE_CHECKING:
+    from scratch_embed.lesson.walk.stepper import Step
+
+BEFORE = 2  # questions from the lessons that this one needs
+
+
+def sections(steps: Sequence[Step], at: int, columns: int) -> str:
+    """The sections with the step where each begins; an arrow is where we are."""
+    begins = [n for n, step in enumerate(steps) if step.begins]
+    here = max((n for n in begins if n <= at), default=0)
+    return "\n".join(
+        fit(f"{'->' if n == here else '  '} {n + 1:>3}  {steps[n].section}", columns)
+        for n in begins
+    )
+
+
+def search(lesson: cells.Lesson, steps: Sequence[Step], word: str, columns: int) -> str:
+    """The steps whose prose or code has the word, each with the line where it stands first."""
+    found = []
+    for n, step in enumerate(steps) if word else ():
+        code = [] if step.cell is None else [lesson.cells[step.cell].text]
+        lines = "\n".join([*step.prose, *code]).splitlines()
+        hit = next((line.strip() for line in lines if word.casefold() in line.casefold()), None)
+        if hit is not None:
+            found.append(fit(f"{n + 1:>4}  {hit}", columns))
+    return "\n".join(found)
+
+
+def prompt(module: types.ModuleType, screen: Screen) -> None:
+    """A Python prompt on the lesson's variables. What it checks there is not recorded."""
+    own, helpers = [], []
+    for name, value in module.__dict__.items():
+        if not name.startswith("_"):
+            lent = isinstance(value, types.ModuleType) or (
+                callable(value) and getattr(value, "__module__", "") != "__main__"
+            )
+            (helpers if lent else own).append(name)
+    banner = []
+    for title, names in (("The lesson's: ", own), ("Helpers: ", helpers)):
+        banner += wrap(", ".join(names), screen.columns, title) if names else []
+    banner = [*(banner or ["No names yet."]), "exit() or Ctrl-D goes back to the lesson."]
+    with recording(Record("prompt")), redirect_stdout(screen.out):
+        python_prompt(module.__dict__, "\n".join(banner))
+    screen.clear()
+
+
+def choose(visits: Sequence[Visit], pager: Pager) -> Visit | str:
+    """One of the calls of a cell, chosen by its number; or what to say instead."""
+    if len(visits) < 2:
+        return visits[0] if visits else "No operation has run here."
+    named = (f"{n:>3}  {operations.heading(visit)}" for n, visit in enumerate(visits, 1))
+    listed = "\n".join(fit(text, pager.screen.columns) for text in named)
+    typed = pager.leaf("Into which call? Type its number, then Enter", listed, True)
+    if typed.isdecimal() and 1 <= int(typed) <= len(visits):
+        return visits[int(typed) - 1]
+    return f"There are calls 1 to {len(visits)}." if typed else ""
+
+
+def back(lesson: cells.Lesson, pager: Pager, screen: Screen) -> None:
+    """A lesson opens on two questions from before, of the last lesson that it needs."""
+    chosen = _from_before(lesson, screen)
+    if not chosen:
+        return
+    capture = Capture(screen.out)
+    pager.begin(0, [Prose(f"**From before**: {len(chosen)} questions of an earlier lesson.")])
+    for asked in chosen:
+        question = replace(asked.question, typed="", right=None)
+        with redirect_stdout(capture):
+            question.put()
+            pager.sheet.append(Printed(capture.take()))
+            question.typed = read_answer(
+                lambda words: pager.pause(question=f"{words.strip()} "), question.options
+            )
+            question.tell()
+        if question.right is not None:
+            memory.remember(asked.key, question.right)
+        pager.sheet.append(Printed(capture.take()))
+        pager.pause()
+
+
+def _from_before(lesson: cells.Lesson, screen: Screen) -> list[Asked]:
+    """What was missed, or not asked yet, of the lesson before; else what was asked longest ago."""
+    known = cells.find(lesson.path.parent)
+    needed = [known[n] for n in lesson.head.needs if n in known and n != lesson.number]
+    if not needed:
+        return []
+    screen.wait((lesson.title, ""), [], "looking for two questions from before ...")
+    try:
+        found = questions(needed[-1])
+    except (SyntaxError, RuntimeError):
+        return []  # that lesson will say so itself
+    answered = memory.answered()
+    order = list(answered)
+    alone = [a for a in found if not a.question.text.startswith(("And ", "Now "))]
+    alone.sort(key=lambda a: order.index(a.key) + 1 if answered.get(a.key) else 0)
+    return alone[:BEFORE]

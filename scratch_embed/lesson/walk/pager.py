@@ -1,0 +1,169 @@
+"""Stops on the way: a screen is shown until a key leads on, and earlier ones can be read again.
+
+Every stop is kept as a view: the blocks that stood on the sheet, and which of them were new. To go
+back is to look at an earlier view; nothing runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import NamedTuple
+
+from scratch_embed.lesson.walk.screen import Screen
+from scratch_embed.lesson.walk.sheet import Block, Code, Printed, screens
+from scratch_embed.look import keys
+from scratch_embed.look.terminal import paint, visible
+
+ALWAYS = ("sections", "step", "search", "python", "again", "quit", "help")
+BESIDE = 110  # columns from which on the code stands beside the page
+BAR = " | "
+
+
+class View(NamedTuple):
+    """What stood on the sheet at one stop."""
+
+    step: int
+    blocks: tuple[Block, ...]
+    new: int  # the first block that was new
+
+
+class Pager:
+    """The sheet of the step that is under way, the views so far, and the keys that lead about."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        head: Callable[[int], tuple[str, str]],
+        code: Callable[[int], Code | None],
+        own: Callable[[int], tuple[str, ...]],
+        obey: Callable[[keys.Pressed, int], str],
+    ):
+        """Each is told a step: head answers with the two ends of the first row, code with its
+        code, own with the keys that it has besides ALWAYS; obey does what a key asks that leads
+        neither on nor back, and returns a note to show.
+        """
+        self.screen, self.head, self.code, self.own, self.obey = screen, head, code, own, obey
+        self.sheet: list[Block] = []
+        self.new = 0
+        self.step = 0
+        self.views: list[View] = []
+        self.beside = False
+
+    def begin(self, step: int, blocks: Sequence[Block] = ()) -> None:
+        """An empty sheet for a step, or the one it had."""
+        self.step, self.sheet, self.new = step, list(blocks), 0
+
+    def first_page(self) -> list[str]:
+        """What the sheet begins with."""
+        return screens(self.sheet, 0, self.screen.columns, self.screen.height)[0]
+
+    def pause(self, more: Sequence[str] = (), question: str = "") -> str:
+        """Show what is new on the sheet, screen by screen, until a key leads on from the last.
+
+        Returns the name of that key: "on", or one of `more`. With a question: what was typed.
+        """
+        self.views.append(View(self.step, tuple(self.sheet), self.new))
+        self.new = len(self.sheet)
+        at, page, note = len(self.views) - 1, 0, ""
+        with _untraced():
+            while True:
+                pages = self._pages(self.views[at])
+                page = min(page, len(pages) - 1) if page >= 0 else len(pages) - 1
+                newest = at == len(self.views) - 1 and page == len(pages) - 1
+                own = self.own(self.views[at].step)
+                names = ("on", *(more if newest else ()), "back", *own, *ALWAYS)
+                pressed = self._press(at, pages[page], note, names, question if newest else "")
+                if isinstance(pressed, str):
+                    return pressed
+                note = ""
+                if pressed.name == "on" and newest or pressed.name in more:
+                    return pressed.name
+                if pressed.name == "on":
+                    at, page = (at, page + 1) if page + 1 < len(pages) else (at + 1, 0)
+                elif pressed.name == "back":
+                    if (at, page) == (0, 0):
+                        note = "This is the beginning."
+                    at, page = (at, page - 1) if page else (at - 1, -1) if at else (0, 0)
+                else:
+                    note = self._stay(pressed, self.views[at].step)
+
+    def _press(self, at, page, note, names, question) -> keys.Pressed | str:
+        """The next key; to a question what is typed, unless a colon makes a key of it."""
+        self.screen.draw(self.head(self.views[at].step), page, note)
+        if not question:
+            return self.screen.key(names)
+        typed = self.screen.ask(question)
+        if not typed.startswith(":"):
+            return typed
+        name = keys.meaning(typed[1:2].lower() or "Enter", names)
+        name = name if name != "on" else keys.UNKNOWN
+        return keys.Pressed(name, typed[1:].removeprefix("g").removeprefix("/").strip())
+
+    def _stay(self, pressed: keys.Pressed, step: int) -> str:
+        """A key that leads neither on nor back. Returns a note to show."""
+        if pressed.name == keys.REDRAW:
+            return ""
+        if pressed.name == keys.UNKNOWN:
+            return keys.refused(pressed)
+        if pressed.name == "help":
+            names = ("on", "back", "open", "close", "into", "out", "view", *ALWAYS)
+            self.leaf("The keys", keys.help_text(names, self.screen.columns))
+            return ""
+        if pressed.name != "view":
+            return self.obey(pressed, step)
+        code = self.code(step)
+        if self.screen.columns >= BESIDE and self.screen.moves:
+            self.beside = not self.beside
+        else:
+            self.leaf("The code of this step", code)
+        return ""
+
+    def _pages(self, view: View) -> list[list[str]]:
+        """The screens of a view; where there is room and it was asked for, beside the code."""
+        columns, height = self.screen.columns, self.screen.height
+        code = self.code(view.step) if self.beside and columns >= BESIDE else None
+        if code is None:
+            return screens(view.blocks, view.new, columns, height)
+        left = columns - columns * 45 // 100
+        listing = code.lines(columns - left - len(BAR))[:height]
+        return [
+            [f"{pad(line, left)}{paint(BAR, 'dim')}{beside}"
+             for line, beside in zip_longest(page, listing, fillvalue="")]
+            for page in screens(view.blocks, view.new, left, height)
+        ]  # fmt: skip
+
+    def leaf(self, title: str, shown: str | Block, number: bool = False) -> str:
+        """Show something else for a while, screen by screen. Returns the number that was typed."""
+        blocks, page, note = (Printed(shown) if isinstance(shown, str) else shown,), 0, ""
+        names = ("on", "back", *(("step",) if number else ()), "quit")
+        while True:
+            pages = screens(blocks, 0, self.screen.columns, self.screen.height)
+            page = min(page, len(pages) - 1)
+            self.screen.draw((title, f"{page + 1}/{len(pages)}"), pages[page], note)
+            pressed = self.screen.key(names)
+            note = keys.refused(pressed) if pressed.name in (keys.UNKNOWN, "help") else ""
+            if pressed.name == "step":
+                return pressed.text
+            step = {"on": 1, "back": -1}.get(pressed.name, 0)
+            if pressed.name == "quit" or step and not 0 <= page + step < len(pages):
+                return ""
+            page += step
+
+
+def pad(text: str, columns: int) -> str:
+    """The text with blanks after it, up to so many columns."""
+    return text + " " * (columns - visible(text))
+
+
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """While a person reads, nothing is watched."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)

@@ -1,0 +1,107 @@
+"""A working, a line an Enter: opened and closed, and asked for where it is like one seen before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from scratch_embed.lesson.walk import operations
+from scratch_embed.lesson.walk.fading import Fading
+from scratch_embed.lesson.walk.pager import Pager
+from scratch_embed.lesson.walk.sheet import Printed, Shown
+from scratch_embed.look.numbers import number
+from scratch_embed.look.terminal import paint
+from scratch_embed.trace.inside import Visit
+from scratch_embed.working import Line, Working
+
+QUESTION = "What comes next? ({}; Enter shows it) "
+DEEPER = 4  # columns that parts stand further in
+
+
+class Up(Exception):
+    """A person leaves the operation before its last line."""
+
+
+class Revealing:
+    """Puts the lines of a working on the pager's sheet one by one, and counts the answers."""
+
+    def __init__(self, pager: Pager, fading: Fading, missed: Callable[[str, str, str], None]):
+        """missed: is told of a wrong answer: what was asked, what was typed, what is right."""
+        self.pager, self.fading, self.missed = pager, fading, missed
+        self.right = self.wrong = 0
+
+    def show(self, working: Working, asks: bool = True) -> None:
+        """All lines of it; `asks`: those that like ones before have prepared are asked for."""
+        asked = self.fading.asked(working)
+        self._lines(working.lines, asked if asks else {})
+
+    def enter(self, visit: Visit) -> None:
+        """The lines that a call ran, on a sheet of their own; afterwards all is as it was."""
+        pager = self.pager
+        kept, new, views = pager.sheet, pager.new, len(pager.views)
+        pager.sheet, pager.new = [Printed(paint(operations.heading(visit), "bold"))], 0
+        try:
+            self._lines(operations.lines(visit), {}, more=("out",))
+            pager.sheet.append(Printed("That was its last line. Enter goes back to the lesson."))
+            pager.pause(["out"])
+        except Up:
+            pass
+        finally:
+            pager.sheet, pager.new = kept, new
+            del pager.views[views:]
+
+    def _lines(self, lines: Sequence[Line], asked: dict[int, int], more: tuple = ()) -> None:
+        """Line after line; the last one opens into its parts, and closes again.
+
+        asked: {position of a line that is asked: stages of it that are shown}. more: other keys.
+        """
+        sheet = self.pager.sheet
+        rows: list[tuple[Iterator, int]] = [(enumerate(lines), 0)]  # and what they are part of
+        while rows:
+            position, line = next(rows[-1][0], (0, None))
+            if line is None:
+                rows.pop()
+                continue
+            shown = Shown(line, 2 + DEEPER * (len(rows) - 1))
+            sheet.append(shown)
+            home = len(sheet) - 1
+            if len(rows) == 1 and position in asked:
+                self._ask(shown, asked[position])
+            self.fading.note(line)
+            while True:
+                last = sheet[home]
+                opens = ("open",) if last.line.parts else ()
+                closes = ("close",) if len(rows) > 1 else ()
+                key = self.pager.pause((*opens, *closes, *more))
+                if key == "out":
+                    raise Up
+                if key == "open":
+                    sheet[home] = Shown(last.line, last.indent, folded=False)
+                    rows.append((enumerate(last.line.parts), home))
+                if key != "close":
+                    break
+                _, home = rows.pop()
+                opened = sheet[home]
+                sheet[home:] = [Shown(opened.line, opened.indent)]
+                self.pager.new = home
+
+    def _ask(self, shown: Shown, stages: int) -> None:
+        """Ask for the last line of the sheet, before it is shown, and judge what was typed."""
+        line, sheet = shown.line, self.pager.sheet
+        size = getattr(line.value, "size", 1)
+        wanted = "a number" if size == 1 else f"{size} numbers"
+        sheet[-1] = Shown(line, shown.indent, stages)
+        typed = self.pager.pause(question=QUESTION.format(wanted)).strip()
+        sheet[-1] = shown
+        self.pager.new = len(sheet) - 1
+        if not typed:
+            return
+        right, slip = self.fading.judge(typed, line)
+        told = paint("Right.", "green") if right else paint("No.", "red")
+        sheet.append(Printed(f"  You said {typed}. {told} {slip}".rstrip()))
+        if right:
+            self.right += 1
+        else:
+            self.wrong += 1
+            *_, expression = ("", *line.stages[:stages])
+            answer = number(line.value) if size == 1 else line.stages[-1]
+            self.missed(f"{line.name} = {expression}", typed, answer)

@@ -1,0 +1,104 @@
+"""The screen that a person who steps looks at: a head, a page, a line to type in, the keys.
+
+On a terminal each page takes the place of the one before, and the window is as it was afterwards.
+Into a pipe, and where TERM=dumb, pages follow each other, and of one that goes on where the last
+one ended only what is new is printed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+
+from scratch_embed.look import keys
+from scratch_embed.look.terminal import NARROWEST, fit, paint
+
+FRAME = 3  # rows that are not the page's: the head, a line to type in, the keys
+LOWEST = 8
+OPEN, CLOSE, CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[2J"
+
+
+class Screen:
+    """Draws pages on the standard output there was when it was made, and reads what is typed."""
+
+    def __init__(self):
+        self.out = sys.stdout
+        self.moves = keys.at_once()
+        self.last: tuple[str, list[str]] = ("", [])
+
+    @property
+    def columns(self) -> int:
+        """Columns of the window now."""
+        return max(NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+
+    @property
+    def height(self) -> int:
+        """Rows that a page may take now."""
+        return max(LOWEST, shutil.get_terminal_size((80, 24)).lines) - FRAME
+
+    @contextmanager
+    def opened(self) -> Iterator[Screen]:
+        """Take the window over for the block, and give it back however the block ends."""
+        if self.moves:
+            print(OPEN, end="", file=self.out)
+        try:
+            yield self
+        finally:
+            if self.moves:
+                print(CLOSE, end="", file=self.out, flush=True)
+
+    def draw(self, head: tuple[str, str], page: Sequence[str], note: str = "") -> None:
+        """The page under its head (left and right), and a note below it."""
+        head_line = _between(*head, self.columns)
+        if self.moves:
+            rows = [paint(head_line, "dim"), *page][: self.height + 1]
+            rows += [""] * (self.height + 1 - len(rows))
+            print(CLEAR + "\n".join(rows) + "\n" + fit(note, self.columns), end="\r",
+                  file=self.out, flush=True)  # fmt: skip
+            return
+        same_step, before = self.last[0] == head_line, self.last[1]
+        goes_on = same_step and page[: len(before)] == before
+        if not same_step:
+            print("\n" + paint(head_line.center(self.columns, "-"), "dim"), file=self.out)
+        rows = [*(page[len(before) :] if goes_on else page), *([note] if note else [])]
+        if rows:
+            print("\n".join(rows), file=self.out)
+        self.last = head_line, list(page)
+
+    def wait(self, head: tuple[str, str], page: Sequence[str], note: str) -> None:
+        """The same while something runs that may take long; only where it can be covered again."""
+        if self.moves:
+            self.draw(head, page, note)
+
+    def key(self, names: Iterable[str]) -> keys.Pressed:
+        """The next key, with the keys that there are told in the last row."""
+        told = paint(keys.hint(names, self.columns - 3), "dim")
+        with redirect_stdout(self.out):
+            if self.moves:
+                return keys.read(names, f"\n{told}")
+            pressed = keys.read(names, f"{told}\n> " if sys.stdin.isatty() else f"{told} > ")
+            if not sys.stdin.isatty():
+                print()
+            return pressed
+
+    def ask(self, prompt: str) -> str:
+        """A line that is typed below the page; "" when Ctrl-D or Ctrl-C cut it short."""
+        with redirect_stdout(self.out):  # input() edits lines only on the true standard output
+            try:
+                return input(fit(prompt, self.columns - 12))
+            except (EOFError, KeyboardInterrupt):
+                print()
+                return ""
+
+    def clear(self) -> None:
+        """An empty window, for what draws itself."""
+        self.last = ("", [])
+        print(CLEAR if self.moves else "", end="", file=self.out, flush=True)
+
+
+def _between(left: str, right: str, columns: int) -> str:
+    """The left text and, at the end of the line, the right one."""
+    left = fit(left, columns - len(right) - 1)
+    return left + " " * (columns - len(left) - len(right)) + right
