@@ -295,10 +295,11 @@ q.answer(
 
 # %%
 from scratch_embed import Tensor, functional
-from scratch_embed.lesson import show_trace
+from scratch_embed.trace import trace
 
 leaf_U, leaf_W = Tensor(U, requires_grad=True, name="U"), Tensor(W, requires_grad=True, name="W")
 table = leaf_U @ leaf_W
+table.name = "E"
 right = functional.lookup(table, second)
 left = functional.lookup(table, first)
 places = left * right
@@ -306,7 +307,7 @@ loss = places.sum()
 loss.backward()
 compare("dU", by_hand=dU, our_tape=ways["tape"], package=leaf_U.grad, nudged=nudged)
 compare("dW", by_hand=U.T @ dE, our_tape=backward("loss")["W"], package=leaf_W.grad)
-walk = show_trace(loss, E=table, left=left, right=right, places=places)
+walk = trace(loss)
 
 # %% [markdown]
 # `python -m lessons 11 --trace` walks through these steps one by one. The picture shows the moment

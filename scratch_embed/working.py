@@ -62,9 +62,9 @@ class Working:
     value: object = None
     kind: str = ""  # what it is an example of, as "dot"
 
-    def text(self, everything: bool = False) -> str:
+    def text(self, everything: bool = False, columns: int | None = None) -> str:
         """All lines, each below what it is for; parts where a line is opened (or `everything`)."""
-        return "\n".join(_laid(self.lines, 2, everything))
+        return "\n".join(_laid(self.lines, 2, everything, columns or width()))
 
     def page(self, opened: bool = True) -> str:
         """All lines as HTML. Several are a fold under the title and the result."""
@@ -77,14 +77,14 @@ class Working:
     _repr_html_ = page  # what Jupyter shows
 
 
-def _laid(lines: Iterable[Line], indent: int, everything: bool) -> list[str]:
+def _laid(lines: Iterable[Line], indent: int, everything: bool, columns: int) -> list[str]:
     laid = []
     for line in lines:
         if line.why:
-            laid += wrap(line.why + ":", width(), " " * indent)
-        laid += line.text(indent)
+            laid += wrap(line.why + ":", columns, " " * indent)
+        laid += line.text(indent, columns)
         if line.parts and (line.opened or everything):
-            laid += _laid(line.parts, indent + 4, everything)
+            laid += _laid(line.parts, indent + 4, everything, columns)
     return laid
 
 

@@ -10,9 +10,8 @@ from scratch_embed.lesson.lab import across
 from scratch_embed.lesson.proof import beside, compare, show
 from scratch_embed.lesson.tools import options, progress, save_figure, say
 from scratch_embed.lesson.walk.cli import begin
-from scratch_embed.lesson.walk.tracer import show_trace
 
 __all__ = [
     "across", "begin", "beside", "compare", "guess", "options", "progress", "save_figure", "say",
-    "show", "show_trace", "worked",
+    "show", "worked",
 ]  # fmt: skip

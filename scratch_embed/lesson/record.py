@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scratch_embed.look.page import bundle, notebook
-
-if TYPE_CHECKING:
-    from scratch_embed.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,6 @@ class Record:
     figures: list[tuple[Path, int | None]] = field(default_factory=list)
     unsaved: list[tuple[Path, int | None]] = field(default_factory=list)  # could not be written
     failures: list[Failure] = field(default_factory=list)
-    trace: Trace | None = None  # the last one shown, for --trace to walk
     workings: list[tuple] = field(default_factory=list)  # (a `Working`, its cell)
     questions: list = field(default_factory=list)  # a `Question` each
     results: list = field(default_factory=list)  # of a lab, a `Results` each

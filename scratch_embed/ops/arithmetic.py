@@ -68,7 +68,7 @@ def neg_backward(dout, saved):
 
 
 def power_forward(a, exponent: float):
-    """out = a^exponent, for a constant exponent
+    """out = a^exponent, with an exponent that is constant
 
     Raises TypeError for an exponent that is not a number.
     """

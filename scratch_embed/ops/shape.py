@@ -37,7 +37,7 @@ def transpose_backward(dout, saved):
 
 
 def getitem_forward(a, index):
-    """out = a[index], with NumPy's indexing; for rows of a table by id use `lookup`"""
+    """out = a[index], with NumPy's indexing; for rows of tables use `lookup`"""
     a = np.asarray(a)
     return a[index], (a.shape, _own(index))
 

@@ -1,9 +1,11 @@
 """Step through a calculation: every line of its tape forward, then every line backward.
 
-    from scratch_embed.trace import trace
+    from scratch_embed.trace import step, trace
 
-    walk = trace(loss, h=h)          # names for tensors that have none are welcome
+    step(loss)                       # a key a step, in the names of your variables
+    walk = trace(loss)
     print(walk)                      # the whole story in text
+    walk.entry(5)                    # one entry of step 5 worked out: rule, numbers, nudge, code
     walk.backward[0].parts           # its steps as arrays
     walk.figure(5)                   # the graph after five steps, as a matplotlib Figure
 
@@ -12,6 +14,7 @@ Nothing in the engine prints or calls back for this: the tape holds all there is
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -20,16 +23,23 @@ import numpy as np
 
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor, tape
-from scratch_embed.trace.walk import BackwardStep, ForwardStep, Names, walk_backward, walk_forward
+from scratch_embed.trace.choice import Choice, checked
+from scratch_embed.trace.names import Names, variables
+from scratch_embed.trace.walk import BackwardStep, ForwardStep, walk_backward, walk_forward
+from scratch_embed.working import Working
 
-__all__ = ["BackwardStep", "Collected", "ForwardStep", "State", "Trace", "trace"]
+__all__ = [
+    "BackwardStep", "Collected", "ForwardStep", "State", "Trace", "step", "trace", "traced",
+    "variables",
+]  # fmt: skip
 
 
 def trace(loss: Tensor, /, grad: np.ndarray | None = None, **names: Tensor) -> Trace:
     """Walk the tape of `loss` and return every step, forward and backward.
 
     grad : as in `loss.backward(grad)`: 1 for a scalar, to be given otherwise.
-    names : what to call tensors that carry no name of their own, e.g. trace(loss, h=h).
+    names : what to call tensors, e.g. trace(loss, h=h). Others go by their own name, else by
+        that of the variable or attribute that holds them, else by the operation that made them.
 
     `.grad` of the tensors is neither read nor changed, and the gradients found are, bit by bit,
     those that `loss.backward(grad)` would add. Raises TypeError for what is not a Tensor, and what
@@ -47,13 +57,36 @@ def trace(loss: Tensor, /, grad: np.ndarray | None = None, **names: Tensor) -> T
     for name, tensor in {"loss": loss, **names}.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"trace: {name} is a {type(tensor).__name__}, not a Tensor")
+    caller = sys._getframe(1)
+    return traced(loss, grad, names, variables(caller.f_locals, caller.f_globals))
+
+
+def traced(loss: Tensor, grad, names: dict[str, Tensor], scope: dict[int, str]) -> Trace:
+    """`trace`, with the variables to name tensors by: `names.variables` of a frame's."""
     start = loss._seed(grad)
     tensors = tape(loss)
-    book = Names(tensors, names)
+    book = Names(tensors, names, scope)
     forward = walk_forward(tensors, book)
     backward, gradients = walk_backward(tensors, start, book)
     leaves = {book.of(tensor): book.kept(tensor) for tensor in tensors if tensor.node is None}
     return Trace(book.of(loss), start, forward, backward, leaves, gradients)
+
+
+def step(loss: Tensor, /, grad: np.ndarray | None = None, **names: Tensor) -> None:
+    """Step through a calculation, forward and back: in a terminal a key a step, elsewhere as text.
+
+    The arguments are those of `trace`. Enter goes on, b back, the arrows choose an entry, i enters
+    the code of the operation, ? lists the keys. Where nobody can type, as in a pipe, the whole
+    story is printed.
+    """
+    caller = sys._getframe(1)
+    walk = traced(loss, grad, names, variables(caller.f_locals, caller.f_globals))
+    if not all(getattr(stream, "isatty", lambda: False)() for stream in (sys.stdin, sys.stdout)):
+        print(walk)
+        return
+    from scratch_embed.trace.stepping import Walk  # here: only a person who types needs keys
+
+    Walk(walk).go()
 
 
 class Collected(NamedTuple):
@@ -162,11 +195,34 @@ class Trace:
                 rows[part.parent] = found
         return rows
 
-    def text(self, step: int | None = None, columns: int = 80) -> str:
-        """One step in words and numbers, within `columns`; step 0 is the plan of the walk."""
+    def entry(self, step: int, choice: tuple | None = None) -> Working:
+        """One entry of what a step gives, worked out with its numbers, its nudge and its code.
+
+        choice : (which part, counted from 0; its index). None takes the largest entry. Only what
+        this entry needs is computed. Raises IndexError for an entry that is not there.
+        """
+        from scratch_embed.trace.entry import backward_entry
+        from scratch_embed.trace.forwards import forward_entry
+
+        at = self.steps[self.position(step) - 1]
+        choice = checked(self, step, choice if choice is None else Choice(*choice))
+        if choice is None:
+            raise IndexError(f"step {step} gives no numbers to choose from")
+        if isinstance(at, ForwardStep):
+            return forward_entry(at, choice.index)
+        return backward_entry(self, at, at.parts[choice.part], choice.index)
+
+    def text(
+        self, step: int | None = None, columns: int = 80, choice: tuple | None = None
+    ) -> str:
+        """One step in words and numbers, within `columns`; step 0 is the plan of the walk.
+
+        choice : the entry that is worked out, as in `entry`.
+        """
         from scratch_embed.trace.text import page
 
-        return page(self, self.position(step), columns)
+        choice = None if choice is None else Choice(*choice)
+        return page(self, self.position(step), columns, choice=choice)
 
     def __str__(self) -> str:
         from scratch_embed.trace.text import story

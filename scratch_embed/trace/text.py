@@ -12,12 +12,18 @@ import numpy as np
 from scratch_embed.look.page import fold
 from scratch_embed.rows import RowGrad
 from scratch_embed.trace.arrays import GAP, NOT_YET, lines, shape
-from scratch_embed.trace.walk import BackwardStep, ForwardStep, Same, option
+from scratch_embed.trace.choice import Choice, checked
+from scratch_embed.trace.entry import which
+from scratch_embed.trace.names import Same
+from scratch_embed.trace.rule import derived, in_names, needed
+from scratch_embed.trace.walk import BackwardStep, ForwardStep, option
+from scratch_embed.working import Working
 
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
 MOST_STEPS = 60  # of a story; a chain of ten thousand operations is told by its two ends
+ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 LABEL = 10  # letters before what a line is about
 
 
@@ -48,17 +54,38 @@ def _pre(text: str) -> str:
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def page(trace: Trace, step: int, columns: int = 80, paint: Callable[..., str] = plain) -> str:
-    """One step: 0 is the plan, then forward, then backward."""
+def page(
+    trace: Trace,
+    step: int,
+    columns: int = 80,
+    paint: Callable[..., str] = plain,
+    choice: Choice | None = None,
+    rows: int | None = None,
+    opened: bool = False,
+) -> str:
+    """One step: 0 is the plan, then forward, then backward.
+
+    choice : the entry that is worked out; None takes the largest.
+    rows : of the screen. Arrays are cut to fewer rows until the page fits, if it can.
+    opened : with the parts of the working's lines, the local derivatives.
+    """
     if step == 0:
         return plan(trace, columns, paint)
     at = trace.steps[step - 1]
-    write = Page(trace, columns, paint)
-    if isinstance(at, ForwardStep):
-        write.forward(at)
-    else:
-        write.backward(at)
-        write.status(step)
+    choice = checked(trace, step, choice)
+    working = trace.entry(step, choice) if choice else None
+    for most in (8, 4, 3, 2, 1, 0):
+        write = Page(trace, columns, paint, most, choice)
+        if isinstance(at, ForwardStep):
+            write.forward(at)
+        else:
+            write.backward(at)
+        if working is not None:
+            write.working(working, opened)
+        if isinstance(at, BackwardStep):
+            write.status(step)
+        if rows is None or len(write.text) <= rows:
+            break
     return "\n".join(write.text)
 
 
@@ -94,25 +121,40 @@ def ending(trace: Trace, columns: int = 80, paint: Callable[..., str] = plain) -
     return "\n".join(write.text)
 
 
-class Page:
-    """Lines of text in the making."""
+def ordinal(number: int) -> str:
+    """second, third, ..."""
+    return ORDINALS[number] if number < len(ORDINALS) else f"{number}th"
 
-    def __init__(self, trace: Trace, columns: int, paint: Callable[..., str]):
+
+class Page:
+    """Lines of text in the making.
+
+    most : rows of an array that are shown. With fewer than 4 the values that stand in the working
+        anyway are left out, with 0 every array but the one that an entry was chosen from.
+    """
+
+    def __init__(self, trace: Trace, columns: int, paint: Callable[..., str], most: int = 8,
+                 choice: Choice | None = None):  # fmt: skip
         self.trace, self.columns, self.paint = trace, columns, paint
+        self.most, self.choice = most, choice
         self.text: list[str] = []
 
     def forward(self, at: ForwardStep) -> None:
         self.head(f"forward {at.number} of {len(self.trace.forward)}: {at.name} = {at.expression}")
-        self.formula("formula", at.formula)
-        for given in at.inputs:
-            if given.name:
-                alias = "" if given.name == given.parameter else f", used as {given.parameter}"
-                self.array(given.name, given.value, given.name, "input", alias)
-            elif given.value is not None:
-                self.line(f"{given.parameter} = {option(given.value)}", "input")
-        self.array(at.name, at.out, at.name, "output")
+        self.formula("formula", in_names(at.formula, at))
+        for held in at.inputs:
+            if held.name:
+                alias = "" if held.name == held.parameter else f", used as {held.parameter}"
+                self.array(held.name, held.value, held.name, "input", alias)
+            elif held.value is not None:
+                self.line(f"{held.parameter} = {option(held.value)}", "input")
+        self.array(at.name, at.out, at.name, "output", chosen=self.choice)
+        if self.most < 4:
+            return
         for field, value in at.saved.items():
             self.saved(field, value)
+        for field, value in derived(at).items():
+            self.array(field, value, "", "from these")
         if not at.saved:
             self.line("nothing: backward needs none of the numbers", "saved")
 
@@ -120,28 +162,42 @@ class Page:
         made = self.trace.forward_of[at.name]
         total = len(self.trace.backward)
         self.head(f"backward {at.number} of {total}: {at.name} = {made.expression}")
+        self.formula("rule", in_names(at.rule, made))
         self.array(f"d{at.name}", at.incoming, at.name, "arriving", ", complete")
-        self.formula("rule", at.rule)
-        for part in at.parts:
-            which = "the only part" if part.of == 1 else f"part {part.number} of {part.of}"
-            self.array(f"d{part.parent}", part.value, part.parent, "gives", f", {which}")
-            if part.number > 1:
+        if self.most >= 4:
+            for name, value in needed(made).items():
+                self.array(name, value, name, "needs")
+        for k, part in enumerate(at.parts):
+            chosen = self.choice if self.choice and self.choice.part == k else None
+            note = f", {which(part)}"
+            self.array(f"d{part.parent}", part.value, part.parent, "gives", note, chosen)
+            if part.number > 1 and self.most > 2:
                 note = f", sum of {part.number} parts so far"
                 self.array(f"d{part.parent}", part.total, part.parent, "sum", note)
         if not at.parts:
             self.line("nothing: none of the inputs gets a gradient", "gives")
 
+    def working(self, working: Working, opened: bool) -> None:
+        """The entry that was chosen, worked out."""
+        whole = working.text(everything=opened, columns=self.columns).splitlines()
+        told = [line[k : k + self.columns] for line in whole
+                for k in range(0, len(line), self.columns)]  # fmt: skip
+        self.text += ["", *told] if self.most >= 4 else told
+
     def status(self, step: int) -> None:
-        """Which gradients are complete, which are still collecting, which nobody has begun."""
+        """Which gradients are complete, which wait for another part, which nobody has begun."""
         gradients = self.trace.state(step).gradients
-        waiting = [f"d{name} ({g.number} of {g.of} parts)" for name, g in gradients.items()
-                   if not g.complete]  # fmt: skip
+        waiting = [
+            f"d{name} has {g.number} of {g.of} parts, waiting for its {ordinal(g.number + 1)}"
+            for name, g in gradients.items()
+            if not g.complete
+        ]
         absent = [f"d{name}" for name in self.trace.wanted if name not in gradients]
         last = step == len(self.trace)
-        for names, label in ((waiting, "collecting"), (absent, "no gradient" if last else NOT_YET)):
-            if names:
-                shown = names if len(names) <= 8 else [*names[:8], f"{GAP} {len(names) - 8} more"]
-                self.wrapped(f"{label}: {', '.join(shown)}", "", "dim")
+        for told, label in ((waiting, ""), (absent, "no gradient: " if last else f"{NOT_YET}: ")):
+            if told:
+                shown = told if len(told) <= 8 else [*told[:8], f"{GAP} {len(told) - 8} more"]
+                self.wrapped(f"{label}{', '.join(shown)}", "", "dim")
 
     def head(self, title: str) -> None:
         told = textwrap.wrap(title, max(10, self.columns - 4)) or [title]
@@ -161,17 +217,25 @@ class Page:
             self.text.append(f"{left:<{LABEL}}  {piece}")
 
     def formula(self, label: str, text: str) -> None:
-        for row, line in enumerate(text.splitlines()):
+        told = text.splitlines()
+        if self.most < 3:  # without the shapes
+            told = [line for line in told if "->" not in line or "=" in line]
+        for row, line in enumerate(told):
             self.wrapped(line, "" if row else label, "cyan")
 
-    def array(self, title: str, array, name: str, label: str = "", note: str = "") -> None:
+    def array(self, title: str, array, name: str, label: str = "", note: str = "",
+              chosen: Choice | None = None) -> None:  # fmt: skip
         """A title with the shape, and the numbers below; a single number stays beside its title."""
-        room = self.columns - LABEL - 4
-        told = lines(array, self.trace.touched.get(name), room)
-        sparse = ", sparse" if isinstance(array, RowGrad) else ""
-        if len(array.shape) == 0:
-            self.wrapped(f"{title} = {told[0]}{note}", label)
+        if not array.shape:
+            self.wrapped(f"{title} = {lines(array)[0]}{note}", label)
             return
+        sparse = ", sparse" if isinstance(array, RowGrad) else ""
+        room = self.columns - LABEL - 4
+        index = chosen.index if chosen else None
+        most = self.most or int(chosen is not None)
+        told = lines(array, self.trace.touched.get(name), room, max(most, 1), chosen=index)
+        if self.most < 3:  # what is left out takes a line too
+            told = [line for line in told if not line.startswith(GAP)][:most]
         self.wrapped(f"{title} {shape(array)}{sparse}{note}", label)
         self.text += [f"{'':<{LABEL}}    {line}" for line in told]
 

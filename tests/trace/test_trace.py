@@ -11,7 +11,7 @@ from scratch_embed.models import NextToken
 from scratch_embed.tensor import differentiable, tape
 from scratch_embed.trace import trace
 from scratch_embed.trace.arrays import NOT_YET, lines
-from scratch_embed.trace.walk import Same
+from scratch_embed.trace.names import Same
 
 IDS, TARGETS = np.array([1, 7, 1, 3]), np.array([7, 1, 3, 1])
 
@@ -105,7 +105,7 @@ def test_a_given_cotangent_is_passed_through():
     cotangent = np.random.default_rng(5).normal(size=(3, 2))
     walk = trace(y, cotangent)
     y.backward(cotangent)
-    assert walk.loss == "out" and same_bits(walk.gradients["x"], x.grad)
+    assert walk.loss == "y" and same_bits(walk.gradients["x"], x.grad)
     with pytest.raises(ValueError, match="needs a gradient of that shape"):
         trace(y)
 
@@ -139,12 +139,12 @@ def test_forward_steps_name_inputs_formula_and_what_was_saved():
     walk = trace(loss, h=h)
     assert [s.name for s in walk.forward] == ["h", "matmul_1", "tanh_1", "E.T", "matmul_2", "loss"]
     first, second = walk.forward[:2]
-    assert first.expression == "lookup(E, ids)" and first.formula.startswith("out[n] = weight[ids")
-    assert [(i.parameter, i.name) for i in first.inputs] == [("weight", "E"), ("ids", "ids")]
+    assert first.expression == "lookup(E, IDS)" and first.formula.startswith("out[n] = weight[ids")
+    assert [(i.parameter, i.name) for i in first.inputs] == [("weight", "E"), ("ids", "IDS")]
     assert first.saved["num_rows"] == 12 and same_bits(first.out, h.numpy())
     assert isinstance(second.saved["a"], Same) and second.saved["a"].name == "h"
     assert walk.backward[-1].rule.startswith("dweight[v] = sum of dout[n]")
-    assert list(walk.sources) == ["E", "ids", "W", "targets"] and walk.leaves == ["E", "W"]
+    assert list(walk.sources) == ["E", "IDS", "W", "TARGETS"] and walk.leaves == ["E", "W"]
 
 
 def test_names_are_unique_and_nameless_leaves_are_counted():
@@ -164,8 +164,8 @@ def test_the_numbers_are_those_of_the_moment_even_if_the_table_changes_afterward
     before = model.embed.weight.data.copy()
     walk = trace(loss)
     told = str(walk)
-    model.embed.weight.data[:] = 99.0
-    assert same_bits(walk.sources["E"], before) and str(walk) == told and "99" not in told
+    model.embed.weight.data[:] = 12345.0
+    assert same_bits(walk.sources["E"], before) and str(walk) == told and "12345" not in told
     with pytest.raises(ValueError, match="read-only"):
         walk.sources["E"][0] = 1
 
@@ -189,9 +189,9 @@ def test_the_running_sum_is_told_and_what_is_still_missing():
     b = a * a
     walk = trace(b * a, b=b)
     first, second = walk.text(3), walk.text(4)
-    assert "da = 9, part 1 of 3" in first and "collecting: da (1 of 3 parts)" in first
+    assert "da = 9, part 1 of 3" in first and "da has 1 of 3 parts, waiting for its second" in first
     assert "da = 9, part 2 of 3" in second and "da = 18, sum of 2 parts so far" in second
-    assert "da = 27, sum of 3 parts so far" in second and "collecting" not in second
+    assert "da = 27, sum of 3 parts so far" in second and "waiting" not in second
     assert walk.gradients["a"] == 27.0
 
 

@@ -77,13 +77,14 @@ def step_one(path: Path, options: Options) -> int:
 
 
 def trace_one(path: Path, options: Options) -> int:
-    """Run one lesson without its output, then walk the trace it shows. Returns the exit code."""
-    from scratch_embed.lesson.walk.tracer import walk_shown
+    """Run one lesson without its output, then walk one of its tapes. Returns the exit code."""
+    # here: only a person who asks needs the trace
+    from scratch_embed.lesson.walk.tracer import walk_seen, watching_backward
 
-    print(paint(f"Running {path.name}, to walk the trace that it shows ...", "dim"), flush=True)
-    with redirect_stdout(io.StringIO()):
+    print(paint(f"Running {path.name}, to walk through its backward ...", "dim"), flush=True)
+    with redirect_stdout(io.StringIO()), watching_backward(path.resolve()) as found:
         record = _run_or_report(path, options)
-    walked = walk_shown(record)
+    walked = walk_seen(record, found)
     return 0 if walked and record.passed else 1
 
 

@@ -1,0 +1,174 @@
+"""One entry of one step, worked out: the rule with its numbers put in, and the nudge that agrees.
+
+    working = backward_entry(trace, at, part, (1, 0))
+    print(working.text(everything=True))
+
+        dE[1,0] = dlogits[0,1]*h[0,0] + dlogits[1,1]*h[1,0]
+                = (-0.2269)*(-0.35) + 0.0666*(-0.199)
+                = 0.07942 - 0.01325
+                = 0.06616
+            ∂logits[0,1]/∂E[1,0] = h[0,0] = -0.35
+        ...
+
+Only what this entry needs is computed, whatever the size of the batch.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scratch_embed.gradcheck.quotient import quotient
+from scratch_embed.look.numbers import number
+from scratch_embed.rows import RowGrad
+from scratch_embed.trace import replay
+from scratch_embed.trace.replay import Use
+from scratch_embed.trace.rule import code_lines
+from scratch_embed.trace.slopes import Slopes, entry, slopes
+from scratch_embed.trace.slopes.slope import factor, short, taken
+from scratch_embed.trace.walk import BackwardStep, ForwardStep, Part
+from scratch_embed.working import Line, Working
+
+if TYPE_CHECKING:
+    from scratch_embed.trace import Trace
+
+MOST = 4  # terms of a sum that are written out
+H = 1e-5
+LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
+AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
+
+
+def value_at(grad: np.ndarray | RowGrad, index: tuple[int, ...]) -> float:
+    """An entry of a gradient; of a RowGrad 0 where it holds no such row."""
+    if not isinstance(grad, RowGrad):
+        return float(grad[index])
+    found = np.flatnonzero(grad.rows == index[0])
+    return float(grad.values[(found[0], *index[1:])]) if len(found) else 0.0
+
+
+def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int, ...]) -> Working:
+    """The working of entry `index` of one part that a backward step hands back.
+
+    Its value is the entry as backward made it. Lines: the rule with its numbers, each local
+    derivative among its parts; the sum so far where other parts came before; the nudge; the code.
+    """
+    made = trace.forward_of[at.name]
+    name, value = entry(f"d{part.parent}", index), value_at(part.value, index)
+    lines = [_rule(at, made, part, index, name, value)]
+    if part.number > 1:
+        total = value_at(part.total, index)
+        stages = f"{short(total - value)} + {factor(value)}", short(total)
+        why = f"added to the {part.number - 1} of {part.of} parts that were there"
+        lines.append(Line(f"{name} so far", stages, total, why))
+    lines += _nudge(trace, Use(made, part.place), index, part, value)
+    lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place)
+    return Working(f"{name}, {which(part)}", tuple(lines), value)
+
+
+def which(part: Part) -> str:
+    """Which of its parts this is of a gradient."""
+    return "the only part" if part.of == 1 else f"part {part.number} of {part.of}"
+
+
+def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, value: float) -> Line:
+    """The chain rule of this entry: every place that it moves, times how far."""
+    try:
+        found = slopes(made, part.place, index)
+    except TypeError as error:
+        return Line("", (f"{name} = {short(value)}; no terms are told: {error}",), value)
+    if not len(found.places):
+        return Line(name, (short(value),), value, f"nothing in d{at.name} moves with this entry")
+    douts = taken(at.incoming, found.places)
+    terms = douts * found.values
+    shown = _largest(terms)
+    parts = tuple(_local(made, part, index, found, k) for k in shown)
+    places = [tuple(map(int, found.places[k])) for k in shown]
+    symbols = [_times(f"d{entry(at.name, o)}", _symbol(found, o, p)) for o, p in zip(places, parts)]
+    numbers = [_times(factor(douts[k]), factor(found.values[k])) for k in shown]
+    rest = [f"... ({len(terms) - len(shown):,} more)"] if len(terms) > len(shown) else []
+    stages = [" + ".join([*symbols, *rest])]
+    if (found.values != 1).any():
+        stages.append(" + ".join([*numbers, *rest]))
+    if len(terms) > 1:
+        stages.append(" + ".join([_signed(terms[shown]), *rest]))
+    total = float(terms.sum())
+    stages = tuple(dict.fromkeys([*stages, short(total)]))
+    return Line(name, stages, total, parts=parts)
+
+
+def _local(made: ForwardStep, part: Part, index, found: Slopes, k: int) -> Line:
+    """One local derivative: how far an entry of the output moves with this entry."""
+    o, slope = tuple(map(int, found.places[k])), float(found.values[k])
+    name = f"∂{entry(made.name, o)}/∂{entry(part.parent, index)}"
+    said = found.said(o)
+    value = () if ", as " in said[-1] else (short(slope),)
+    return Line(name, tuple(dict.fromkeys((*said, *value))), slope)
+
+
+def _symbol(found: Slopes, o: tuple[int, ...], local: Line) -> str:
+    """A local derivative as it stands in a product."""
+    if found.measured:
+        return local.name
+    text = found.said(o)[0].partition(", as ")[0]
+    outside = re.sub(r"\[.*?\]", "", text)
+    return f"({text})" if " " in outside or text.startswith("-") else text
+
+
+def _times(a: str, b: str) -> str:
+    return a if b == "1" else f"{a}*{b}"
+
+
+def _largest(terms: np.ndarray) -> list[int]:
+    """Which terms of a long sum are written out: the largest, in their order."""
+    if len(terms) <= MOST + 1:
+        return list(range(len(terms)))
+    return sorted(np.argpartition(-np.abs(terms), MOST)[:MOST].tolist())
+
+
+def _signed(values) -> str:
+    """0.48 - 0.02 + 0.12"""
+    texts = [short(values[0])]
+    return " ".join(texts + [f"{'-' if x < 0 else '+'} {short(abs(x))}" for x in values[1:]])
+
+
+def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line]:
+    """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
+    name, work = entry(use.name, index), replay.work(trace, [use])
+    if work > LARGE:
+        return [Line("", (f"no nudge: it would compute {work:,} numbers again, twice",))]
+    if np.iscomplexobj(use.value):
+        return [Line("", ("no nudge: complex numbers have more than one direction",))]
+    f = replay.along(trace, [use], index)
+    try:
+        above, below = f(H), f(-H)
+    except TypeError as error:
+        return [Line("", (f"no nudge: {error}",))]
+    slope = quotient({H: above, -H: below}.__getitem__, H)
+    verdict = _judge(slope, value, above, part) or _option(use.at, index) or DIFFERS
+    alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
+    return [
+        Line(f"{trace.loss} with {name} + {H:g}", (number(above, 11),), above),
+        Line(f"{trace.loss} with {name} - {H:g}", (number(below, 11),), below),
+        Line("nudge", (f"{short(above - below)} / {2 * H:g}", short(slope)), slope),
+        Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
+    ]
+
+
+def _judge(slope: float, value: float, loss: float, part: Part) -> str:
+    """AGREES where nudge and backward do, up to the rounding of the loss and of the gradient."""
+    single = part.value.dtype == np.float32
+    size, eps = max(abs(slope), abs(value)), np.finfo(float).eps
+    allowed = (1e-4 if single else 1e-6) * size + 1e-9 + 8 * eps * abs(loss) / H
+    return AGREES if abs(slope - value) <= allowed else ""
+
+
+def _option(at: ForwardStep, index: tuple[int, ...]) -> str:
+    """Which option of a lookup lets its gradient differ from the derivative, if one does."""
+    saved = at.node.saved
+    if index and getattr(saved, "padding_idx", None) == index[0]:
+        return f"{ON_PURPOSE}: padding_idx"
+    if getattr(saved, "scale_grad_by_freq", False):
+        return f"{ON_PURPOSE}: scale_grad_by_freq"
+    return ""

@@ -1,0 +1,172 @@
+"""One entry of what came out of a step, from the numbers that went in: forward by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scratch_embed.ops import (
+    arithmetic,
+    cross_entropy,
+    elementwise,
+    lookup,
+    matmul,
+    project,
+    reduce,
+    softmax,
+)
+from scratch_embed.trace.rule import code_lines
+from scratch_embed.trace.slopes import Index, entry
+from scratch_embed.trace.slopes.entrywise import operand
+from scratch_embed.trace.slopes.slope import factor, short
+from scratch_embed.trace.walk import ForwardStep
+from scratch_embed.working import Line, Working
+
+MOST = 4  # terms of a sum that are written out
+Stages = list[str]
+
+
+def forward_entry(at: ForwardStep, index: Index) -> Working:
+    """The working of entry `index` of what came out: its expression, with the numbers put in.
+
+    Of an operation that has no form here, as a learner's own, it tells the value alone.
+    """
+    name, value = entry(at.name, index), at.out[index]
+    rule = FORMS.get(at.node.forward)
+    stages = rule(at, index) if rule else []
+    line = Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value))
+    return Working(name, (line, *code_lines(at.node.forward, "", 0)), float(value))
+
+
+def _unary(form: str) -> Callable[[ForwardStep, Index], Stages]:
+    def stages(at: ForwardStep, index: Index) -> Stages:
+        given = at.inputs[0]
+        return [form.format(a) for a in (entry(given.name, index), factor(given.value[index]))]
+
+    return stages
+
+
+def _binary(sign: str) -> Callable[[ForwardStep, Index], Stages]:
+    def stages(at: ForwardStep, index: Index) -> Stages:
+        pair = at.inputs[:2]
+        arrays = [np.asarray(given.value, float) for given in pair]
+        names = [operand(given, array, index) for given, array in zip(pair, arrays)]
+        numbers = [np.broadcast_to(array, at.out.shape)[index] for array in arrays]
+        return [sign.join(names), sign.join(factor(x) for x in numbers)]
+
+    return stages
+
+
+def _lookup(at: ForwardStep, index: Index) -> Stages:
+    *position, column = index
+    row = int(at.node.saved.ids[tuple(position)])
+    ids = at.inputs[1].name if len(at.inputs) > 1 else "ids"
+    return [f"{entry(at.inputs[0].name, (row, column))}, as {entry(ids, position)} is {row}"]
+
+
+def _project(at: ForwardStep, index: Index) -> Stages:
+    h, weight, *bias = at.inputs
+    *position, row = index
+    pairs = [(entry(h.name, (*position, j)), entry(weight.name, (row, j)))
+             for j in range(h.value.shape[-1])]  # fmt: skip
+    more = [(entry(bias[0].name, (row,)), bias[0].value[row])] if bias and bias[0].name else []
+    return _dot(pairs, h.value[tuple(position)], weight.value[row], more)
+
+
+def _matmul(at: ForwardStep, index: Index) -> Stages:
+    a, b = at.inputs
+    *lead, n, m = index if at.out.ndim > 1 else (0, 0, 0)
+    stacked = [x.value.ndim > 2 for x in (a, b)]
+    if (
+        a.value.ndim < 2
+        or b.value.ndim < 2
+        or any(s and x.value.shape[:-2] != at.out.shape[:-2] for x, s in zip((a, b), stacked))
+    ):
+        return []
+    row, column = ((*lead, n) if stacked[0] else (n,)), (tuple(lead) if stacked[1] else ())
+    pairs = [(entry(a.name, (*row, k)), entry(b.name, (*column, k, m)))
+             for k in range(a.value.shape[-1])]  # fmt: skip
+    return _dot(pairs, a.value[row], b.value[column][:, m], [])
+
+
+def _dot(pairs: list[tuple[str, str]], a: np.ndarray, b: np.ndarray, more: list) -> Stages:
+    """a . b in names and in numbers; of a long one the first terms."""
+    left = len(pairs) - MOST if len(pairs) > MOST + 1 else 0
+    kept = slice(0, len(pairs) - left)
+    rest = [f"... ({left:,} more)"] if left else []
+    names = [f"{x}*{y}" for x, y in pairs[kept]]
+    numbers = [f"{factor(x)}*{factor(y)}" for x, y in zip(a[kept], b[kept])]
+    names += [*rest, *(name for name, _ in more)]
+    numbers += [*rest, *(factor(value) for _, value in more)]
+    return [" + ".join(names), " + ".join(numbers)]
+
+
+def _softmax(at: ForwardStep, index: Index) -> Stages:
+    axis = at.node.saved.axis % len(index)
+    scores = at.inputs[0]
+    line = scores.value[tuple(slice(None) if k == axis else i for k, i in enumerate(index))]
+    told = [f"e^{factor(z)}" for z in (line if len(line) <= MOST + 1 else line[:MOST])]
+    told += [f"... ({len(line) - MOST:,} more)"] if len(line) > MOST + 1 else []
+    all_of = entry(scores.name, index).removesuffix("]").rpartition(",")[0]
+    name = f"{all_of},:]" if all_of else f"{scores.name}[:]"
+    sums = f"e^{entry(scores.name, index)} / sum of e^{name}" if axis == len(index) - 1 else ""
+    ratio = f"e^{factor(scores.value[index])} / ({' + '.join(told)})"
+    if at.node.forward is softmax.log_softmax_forward:
+        sums, ratio = (f"ln({text})" if text else "" for text in (sums, ratio))
+    return [text for text in (sums, ratio) if text]
+
+
+def _cross_entropy(at: ForwardStep, index: Index) -> Stages:
+    saved = at.node.saved
+    if saved.spread is not None or (saved.hit != 1).any():
+        return []
+    shape = at.inputs[0].value.shape[:-1]
+    kept = np.flatnonzero(saved.scale)
+    if at.out.ndim:
+        kept = np.array([np.ravel_multi_index(index, shape)])
+    shown = kept if len(kept) <= MOST + 1 else kept[:MOST]
+    names, numbers = [], []
+    for n in shown:
+        o = (*np.unravel_index(n, shape), saved.targets[n]) if shape else (saved.targets[n],)
+        names.append(f"ln {entry('p', o)}")
+        numbers.append(f"ln {short(np.exp(saved.log_p[n, saved.targets[n]]))}")
+    rest = [f"... ({len(kept) - len(shown):,} more)"] if len(kept) > len(shown) else []
+    share = "" if saved.scale[kept[0]] == 1 else f" / {short(1 / saved.scale[kept[0]])}"
+    told = (" + ".join([*texts, *rest]) for texts in (names, numbers))
+    return [f"-({text}){share}" for text in told]
+
+
+def _sum(at: ForwardStep, index: Index) -> Stages:
+    if at.out.ndim or at.inputs[0].value.ndim == 0:
+        return []
+    values = at.inputs[0].value.reshape(-1)
+    shown = values if len(values) <= MOST + 1 else values[:MOST]
+    rest = [f"... ({len(values) - len(shown):,} more)"] if len(values) > len(shown) else []
+    text = " + ".join([*map(factor, shown), *rest])
+    mean = at.node.forward is reduce.mean_forward
+    return [f"({text}) / {len(values)}" if mean else text]
+
+
+FORMS: dict[Callable, Callable[[ForwardStep, Index], Stages]] = {
+    elementwise.exp_forward: _unary("e^{}"),
+    elementwise.log_forward: _unary("ln {}"),
+    elementwise.sqrt_forward: _unary("sqrt {}"),
+    elementwise.tanh_forward: _unary("tanh {}"),
+    elementwise.sigmoid_forward: _unary("1 / (1 + e^-{})"),
+    elementwise.log_sigmoid_forward: _unary("-ln(1 + e^-{})"),
+    elementwise.relu_forward: _unary("max({}, 0)"),
+    arithmetic.neg_forward: _unary("-{}"),
+    arithmetic.add_forward: _binary(" + "),
+    arithmetic.sub_forward: _binary(" - "),
+    arithmetic.mul_forward: _binary(" * "),
+    arithmetic.div_forward: _binary(" / "),
+    lookup.lookup_forward: _lookup,
+    project.project_forward: _project,
+    matmul.matmul_forward: _matmul,
+    softmax.softmax_forward: _softmax,
+    softmax.log_softmax_forward: _softmax,
+    cross_entropy.cross_entropy_forward: _cross_entropy,
+    reduce.sum_forward: _sum,
+    reduce.mean_forward: _sum,
+}

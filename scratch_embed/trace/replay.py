@@ -1,0 +1,121 @@
+"""The calculation once more with one number moved: what a nudge needs.
+
+Only the steps that the number reaches are computed again, in float64, from the copies that the
+trace has kept; so it does not matter what has become of the tensors since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scratch_embed.gradcheck.quotient import moved
+from scratch_embed.ops import dropout
+from scratch_embed.tensor import Tensor
+from scratch_embed.trace.walk import ForwardStep
+
+if TYPE_CHECKING:
+    from scratch_embed.trace import Trace
+
+
+STEP = 5_000  # numbers that could be read in the time that calling a step takes
+
+
+class Use(NamedTuple):
+    """One input of one step."""
+
+    at: ForwardStep
+    place: int  # which of its arguments
+
+    @property
+    def name(self) -> str:
+        return self.at.inputs[self.place].name
+
+    @property
+    def value(self) -> np.ndarray:
+        return self.at.inputs[self.place].value
+
+
+def rerun(at: ForwardStep, inputs: dict[int, np.ndarray]) -> np.ndarray:
+    """What comes out of a step when it is given other arrays in these places.
+
+    Raises TypeError for a step that would draw new random numbers.
+    """
+    values = [inputs.get(k, wide(given.value)) for k, given in enumerate(at.inputs)]
+    if at.node.forward is dropout.dropout_forward:  # its mask was drawn once
+        return dropout.dropout_backward(values[0], at.node.saved)
+    options = at.node.options
+    if any(isinstance(v, np.random.Generator) for v in (*values, *options.values())):
+        raise TypeError(f"{at.op} draws random numbers, and would draw others this time")
+    return np.asarray(at.node.forward(*values, **options)[0])
+
+
+def wide(value):
+    """Floats as float64, anything else as it is."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value.astype(np.float64, copy=False)
+    return value
+
+
+def uses(trace: Trace, name: str) -> list[Use]:
+    """Every input that is this tensor and sends a gradient to it."""
+    return [
+        Use(at, place)
+        for at in trace.forward
+        for place, given in enumerate(at.inputs)
+        if given.name == name and learns(at, place)
+    ]
+
+
+def learns(at: ForwardStep, place: int) -> bool:
+    """Whether an input of a step is a Tensor that a gradient flows into."""
+    value = at.node.inputs[place]
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def along(trace: Trace, moving: Iterable[Use], index: tuple[int, ...]) -> Callable[[float], float]:
+    """t -> the loss, with entry `index` larger by t in these uses of a tensor, and no others."""
+    moving = list(moving)
+
+    def loss(t: float) -> float:
+        array = moved(moving[0].value, index, t)
+        return _loss(trace, {(use.at.number, use.place): array for use in moving})
+
+    return loss
+
+
+def _loss(trace: Trace, given: dict[tuple[int, int], np.ndarray]) -> float:
+    changed: dict[str, np.ndarray] = {}
+    for at in trace.forward:
+        new = _new_inputs(at, given, changed)
+        if new:
+            changed[at.name] = rerun(at, new)
+    out = changed.get(trace.loss, trace.forward[-1].out)
+    return float((out * trace.start).sum())
+
+
+def _new_inputs(at: ForwardStep, given, changed) -> dict[int, np.ndarray]:
+    new = {}
+    for place, held in enumerate(at.inputs):
+        if (at.number, place) in given:
+            new[place] = given[at.number, place]
+        elif held.name in changed and learns(at, place):
+            new[place] = changed[held.name]
+    return new
+
+
+def work(trace: Trace, moving: Iterable[Use]) -> int:
+    """How many numbers are read and written when these uses are moved once."""
+    first, reached, total = {(u.at.number, u.place) for u in moving}, set(), 0
+    for at in trace.forward:
+        hit = any(
+            (at.number, place) in first or held.name in reached and learns(at, place)
+            for place, held in enumerate(at.inputs)
+        )
+        if hit:
+            reached.add(at.name)
+            total += STEP + at.out.size
+            total += sum(np.size(held.value) for held in at.inputs if held.name)
+    return total

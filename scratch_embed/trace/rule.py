@@ -1,0 +1,140 @@
+"""The rule of an operation in the names that the learner used, and the lines of code that do it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed.trace.names import Same
+from scratch_embed.trace.walk import ForwardStep
+from scratch_embed.working import Line
+
+MOST_LINES = 3
+PACKAGE = Path(__file__).parents[1]
+WORD = re.compile(r"[A-Za-z]\w*")
+HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
+ALIASES = {"logits": "z"}  # what a formula calls a parameter for short
+
+
+def in_names(text: str, at: ForwardStep) -> str:
+    """A formula from the docstring of an operation, with the names of this call of it.
+
+    dh = dout @ weight becomes dhidden = dlogits @ E, where E is the weight of logits.
+    """
+    called = {"out": at.name}
+    for given in at.inputs:
+        if given.name:
+            called[given.parameter] = given.name
+            called[ALIASES.get(given.parameter, given.parameter)] = given.name
+    called |= {f"d{word}": f"d{name}" for word, name in called.items()}
+
+    def name(match: re.Match) -> str:
+        word, _, letter = match[0].partition("_")
+        if match[0] in called:
+            return called[match[0]]
+        return f"{called[word]}_{letter}" if word in called and len(letter) == 1 else match[0]
+
+    return WORD.sub(name, text).replace(".T.T", "")
+
+
+def needed(at: ForwardStep) -> dict[str, np.ndarray]:
+    """The values that the rule of a step reads beside the gradient that arrives, by name."""
+    found: dict[str, np.ndarray] = {}
+    for field, value in at.saved.items():
+        if isinstance(value, Same):
+            found[value.name] = value.value
+        elif isinstance(value, np.ndarray):
+            found[field] = value
+    return {name: value for name, value in found.items() if name not in HIDDEN} | derived(at)
+
+
+def derived(at: ForwardStep) -> dict[str, np.ndarray]:
+    """What a rule speaks of and nobody has saved: the probabilities p, known by their logarithm."""
+    log_p = at.saved.get("log_p")
+    if log_p is None:
+        return {}
+    return {"p": np.exp(log_p.value if isinstance(log_p, Same) else log_p)}
+
+
+class Code(NamedTuple):
+    """Some lines of a file."""
+
+    path: str
+    lines: tuple[tuple[int, str], ...]  # (number, source), one a statement
+
+
+@lru_cache
+def code_of(half: Callable, parameter: str, place: int) -> Code | None:
+    """The statements of a backward that make the gradient of one parameter.
+
+    Those that write to d + its name; else to what is returned in its place; else the return. Of a
+    forward, asked for place 0, the statements that make the output. None where Python has no source
+    to show.
+    """
+    try:
+        source, first = inspect.getsourcelines(half)
+        tree = ast.parse(textwrap.dedent("".join(source)))
+    except (OSError, TypeError, SyntaxError):  # a compiled function, a lambda inside of a call
+        return None
+    body = list(ast.walk(tree))
+    returns = [node for node in body if isinstance(node, ast.Return) and node.value]
+    made = [node for node in body if f"d{parameter}" in _writes(node)]
+    if not made and returns:
+        value = returns[-1].value
+        several = isinstance(value, ast.Tuple) and place < len(value.elts)
+        value = value.elts[place] if several else value
+        if isinstance(value, ast.Name):
+            made = [node for node in body if value.id in _writes(node)]
+    made = made or returns[-1:] or body[1:2]
+    lines = sorted((first + node.lineno - 1, _text(source, node)) for node in made)
+    return Code(_path(inspect.getsourcefile(half)), tuple(lines))
+
+
+def code_lines(function: Callable, parameter: str, place: int) -> list[Line]:
+    """The same as lines of a working, the first few."""
+    code = code_of(function, parameter, place)
+    told = code.lines[:MOST_LINES] if code else ()
+    return [Line("", (f"{code.path}:{number}  {text}",)) for number, text in told]
+
+
+def _writes(node: ast.AST) -> set[str]:
+    """The names that a statement assigns, changes in place, or hands to a function."""
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        targets = [node.target]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        targets = node.value.args
+    else:
+        targets = []
+    return {name for target in targets for name in _bases(target)}
+
+
+def _bases(target: ast.AST) -> list[str]:
+    """x of x, of x[i] and of (x, y): what is written to, without the positions in brackets."""
+    if isinstance(target, ast.Tuple):
+        return [name for element in target.elts for name in _bases(element)]
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return [target.id] if isinstance(target, ast.Name) else []
+
+
+def _text(source: list[str], node: ast.AST) -> str:
+    """The statement on one line, without the comment behind it."""
+    segment = ast.get_source_segment(textwrap.dedent("".join(source)), node)
+    return " ".join(line.strip() for line in segment.splitlines())
+
+
+def _path(path: str) -> str:
+    """ops/project.py for a file of the package, the bare name of any other."""
+    where = Path(path)
+    inside = where.is_relative_to(PACKAGE)
+    return where.relative_to(PACKAGE).as_posix() if inside else where.name

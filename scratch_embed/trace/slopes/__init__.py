@@ -1,0 +1,88 @@
+"""The local derivatives of an operation: how far each entry of its output moves with one input.
+
+Every rule of backward is the chain rule, entry by entry,
+
+    dx[i] = sum over o of dout[o] * (∂out[o] / ∂x[i])
+
+and `Slopes` holds, for one x[i], the entries o that it moves and the derivative at each. For the
+operations that a language model is built of it is written down here, in the names of the trace; for
+any other, a learner's own too, it is measured by nudging that entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scratch_embed.gradcheck.quotient import moved, quotient
+from scratch_embed.ops import (
+    arithmetic,
+    cross_entropy,
+    dropout,
+    lookup,
+    matmul,
+    norm,
+    patches,
+    project,
+    reduce,
+    shape,
+    softmax,
+)
+from scratch_embed.trace.replay import rerun
+from scratch_embed.trace.slopes import entrywise, norms, products, scores
+from scratch_embed.trace.slopes.slope import Index, Rule, Slopes, entry, taken
+from scratch_embed.trace.walk import ForwardStep
+
+__all__ = ["Index", "Slopes", "entry", "slopes"]
+
+H = 1e-5
+
+
+def slopes(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """The local derivatives of a step by entry `index` of its input number `place`.
+
+    Raises TypeError where they must be measured and the step draws random numbers.
+    """
+    rule = RULES.get(at.node.backward)
+    found = rule(at, place, index) if rule else None
+    return measured(at, place, index) if found is None else found
+
+
+def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """By two forward runs. A linear operation may take a step of 1, and is measured exactly."""
+    array, linear = at.inputs[place].value, at.node.backward in LINEAR
+    found = quotient(lambda h: rerun(at, {place: moved(array, index, h)}), 1.0 if linear else H)
+    places = np.argwhere(found)
+    told = "1" if linear else f"measured, by a nudge of {H:g}"
+    return Slopes(places, taken(found, places), lambda o: (told,), measured=not linear)
+
+
+RULES: dict[Callable, Rule] = dict.fromkeys(entrywise.UNARY, entrywise.unary) | {
+    arithmetic.power_backward: entrywise.power,
+    arithmetic.add_backward: entrywise.binary(lambda a, b: (1.0, 1.0), ("1", "1")),
+    arithmetic.sub_backward: entrywise.binary(lambda a, b: (1.0, -1.0), ("1", "-1")),
+    arithmetic.mul_backward: entrywise.binary(lambda a, b: (b, a), ("{b}", "{a}")),
+    arithmetic.div_backward: entrywise.binary(
+        lambda a, b: (1 / b, -a / b**2), ("1/{b}", "-{a}/{b}^2")
+    ),
+    reduce.sum_backward: products.sum_or_mean,
+    reduce.mean_backward: products.sum_or_mean,
+    lookup.lookup_backward: products.table,
+    project.project_backward: products.projection,
+    matmul.matmul_backward: products.product,
+    softmax.softmax_backward: scores.shares,
+    softmax.log_softmax_backward: scores.log_shares,
+    cross_entropy.cross_entropy_backward: scores.surprise,
+    norm.layer_norm_backward: norms.vector,
+    norm.rms_norm_backward: norms.vector,
+    dropout.dropout_backward: entrywise.let_through,
+}
+LINEAR = {  # they copy numbers, so each derivative is 1
+    shape.reshape_backward,
+    shape.transpose_backward,
+    shape.getitem_backward,
+    shape.concatenate_backward,
+    patches.unfold_backward,
+    patches.fold_backward,
+}

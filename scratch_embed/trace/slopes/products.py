@@ -1,0 +1,72 @@
+"""Local derivatives of sums, lookups and matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.ops import reduce
+from scratch_embed.trace.slopes.slope import Index, Slopes, entry, grid
+from scratch_embed.trace.walk import ForwardStep
+
+
+def sum_or_mean(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """A sum moves as its terms do, a mean n times less."""
+    saved = at.node.saved
+    axes = range(len(index)) if saved.axis is None else np.atleast_1d(saved.axis) % len(index)
+    summed = {int(axis) for axis in axes}
+    o = [0 if k in summed else i for k, i in enumerate(index)]
+    o = o if saved.keepdims else [i for k, i in enumerate(o) if k not in summed]
+    count = at.inputs[0].value.size // max(at.out.size, 1)
+    mean = at.node.backward is reduce.mean_backward
+    text = f"1/{count}" if mean else "1"
+    value = 1 / count if mean else 1.0
+    return Slopes(np.array([o], int), np.array([value]), lambda o: (text,))
+
+
+def table(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """A row of a table moves every place that it was copied to."""
+    saved, (row, column) = at.node.saved, index
+    ids = saved.ids
+    found = np.argwhere(ids == row)
+    if row == saved.padding_idx:
+        found = found[:0]
+    share = len(found) if saved.scale_grad_by_freq else 1
+    name = at.inputs[1].name if len(at.inputs) > 1 else "ids"
+    text = "1" if share == 1 else f"1/{share}"
+    places = np.column_stack([found, np.full(len(found), column)])
+    return Slopes(places, np.full(len(places), 1 / share),
+                  lambda o: (f"{text}, as {entry(name, o[:-1])} is {row}",))  # fmt: skip
+
+
+def projection(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """logits = h @ weight.T + bias"""
+    h, weight = at.inputs[0], at.inputs[1]
+    lead = [np.arange(n) for n in at.out.shape[:-1]]
+    if place == 0:
+        *position, j = index
+        places = grid(*map(np.atleast_1d, position), np.arange(len(weight.value)))
+        return Slopes(places, weight.value[:, j], lambda o: (entry(weight.name, (o[-1], j)),))
+    places = grid(*lead, np.array([index[0]]))
+    if place == 2:
+        return Slopes(places, np.ones(len(places)), lambda o: ("1",))
+    j = index[1]
+    return Slopes(places, h.value[..., j].reshape(-1), lambda o: (entry(h.name, (*o[:-1], j)),))
+
+
+def product(at: ForwardStep, place: int, index: Index) -> Slopes | None:
+    """a @ b of two matrices, or stacks of them that do not broadcast both ways."""
+    a, b = at.inputs
+    if a.value.ndim < 2 or b.value.ndim < 2 or a.value.shape[:-2] != at.out.shape[:-2]:
+        return None
+    if b.value.ndim > 2 and b.value.shape[:-2] != at.out.shape[:-2]:
+        return None
+    if place == 0:
+        *lead, n, k = index
+        own = tuple(lead) if b.value.ndim > 2 else ()
+        places = grid(*map(np.atleast_1d, (*lead, n)), np.arange(at.out.shape[-1]))
+        return Slopes(places, b.value[(*own, k)], lambda o: (entry(b.name, (*own, k, o[-1])),))
+    *lead, k, m = index
+    lead = [np.array([i]) for i in lead] or [np.arange(n) for n in at.out.shape[:-2]]
+    places = grid(*lead, np.arange(at.out.shape[-2]), np.array([m]))
+    values = a.value[(*places[:, :-1].T, k)]
+    return Slopes(places, values, lambda o: (entry(a.name, (*o[:-1], k)),))

@@ -1,0 +1,217 @@
+"""One entry worked out: rule, local derivatives and nudge say what backward says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor
+from scratch_embed import functional as F
+from scratch_embed.models import NextToken
+from scratch_embed.tensor import differentiable
+from scratch_embed.trace import slopes, trace
+from scratch_embed.trace.choice import Choice, first, moved
+from scratch_embed.trace.entry import AGREES, DIFFERS
+from scratch_embed.trace.rule import in_names
+
+IDS = np.array([[1, 3, 1], [0, 1, 4]])  # row 1 is read three times
+
+
+def leaf(*shape: int, seed: int = 0, positive: bool = False) -> Tensor:
+    data = np.random.default_rng(seed).normal(size=shape)
+    return Tensor(np.abs(data) + 0.5 if positive else data, requires_grad=True)
+
+
+ONE = {name: getattr(F, name) for name in ("exp", "tanh", "sigmoid", "log_sigmoid", "relu", "neg")}
+MAKE = {
+    **{name: (lambda f=f: f(leaf(2, 3))) for name, f in ONE.items()},
+    "log": lambda: F.log(leaf(2, 3, positive=True)),
+    "sqrt": lambda: F.sqrt(leaf(2, 3, positive=True)),
+    "power": lambda: leaf(2, 3) ** 3,
+    "add": lambda: leaf(2, 3) + leaf(3, seed=1),
+    "sub": lambda: leaf(2, 1) - leaf(3, seed=1),
+    "mul": lambda: leaf(2, 3) * leaf(2, 1, seed=1),
+    "scaled": lambda: leaf(2, 3) * 0.5,
+    "div": lambda: leaf(2, 3) / leaf(3, seed=1, positive=True),
+    "sum": lambda: leaf(2, 3, 4).sum(axis=(0, -1), keepdims=True),
+    "mean": lambda: leaf(2, 3).mean(axis=0),
+    "lookup": lambda: F.lookup(leaf(5, 2), IDS),
+    "project": lambda: F.project(leaf(2, 3, 4), leaf(5, 4, seed=1), leaf(5, seed=2)),
+    "matmul": lambda: leaf(2, 3, 4) @ leaf(4, 2, seed=1),
+    "matmul stacked": lambda: leaf(2, 3, 4) @ leaf(2, 4, 2, seed=1),
+    "matmul vector": lambda: leaf(3, 4) @ leaf(4, seed=1),
+    "softmax": lambda: F.softmax(leaf(3, 4), axis=0),
+    "log_softmax": lambda: F.log_softmax(leaf(3, 4)),
+    "cross_entropy": lambda: F.cross_entropy(leaf(2, 3, 5), IDS),
+    "cross_entropy none": lambda: F.cross_entropy(leaf(2, 3, 5), IDS, reduction="none"),
+    "cross_entropy smooth": lambda: F.cross_entropy(leaf(2, 3, 5), IDS, label_smoothing=0.1),
+    "cross_entropy ignoring": lambda: F.cross_entropy(leaf(2, 3, 5), IDS, ignore_index=1),
+    "layer_norm": lambda: F.layer_norm(leaf(2, 4), leaf(4, seed=1), leaf(4, seed=2)),
+    "layer_norm bare": lambda: F.layer_norm(leaf(2, 4)),
+    "rms_norm": lambda: F.rms_norm(leaf(2, 4), leaf(4, seed=1)),
+    "dropout": lambda: F.dropout(leaf(3, 4), 0.5, np.random.default_rng(0)),
+    "attention": lambda: F.attention(leaf(3, 2), leaf(3, 2, seed=1), leaf(3, 2, seed=2)),
+    "rotary": lambda: F.rotary(leaf(3, 4)),
+    "bag": lambda: F.embedding_bag(leaf(5, 2), IDS, mode="mean"),
+    "tied": lambda: F.tied_cross_entropy(leaf(2, 3, 4), leaf(5, 4, seed=1), IDS),
+    "reshape": lambda: leaf(2, 3).reshape(3, 2),
+    "transpose": lambda: leaf(2, 3).T,
+    "getitem": lambda: leaf(4, 3)[np.array([0, 0, 2])],
+    "concatenate": lambda: F.concatenate(leaf(2, 3), leaf(1, 3, seed=1)),
+    "unfold": lambda: F.unfold(leaf(1, 1, 4, 4), 2),
+}
+
+
+def every_entry(walk):
+    for step in range(len(walk.forward) + 1, len(walk) + 1):
+        for place, part in enumerate(walk.steps[step - 1].parts):
+            for index in np.ndindex(part.value.shape):
+                yield part, index, walk.entry(step, (place, index))
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_rule_nudge_and_backward_agree_at_every_entry(name):
+    out = MAKE[name]()
+    walk = trace(out, np.random.default_rng(9).normal(size=out.shape))
+    grads = {k: np.asarray(g) for k, g in walk.gradients.items()}
+    count = 0
+    for part, index, working in every_entry(walk):
+        count += 1
+        assert working.value == grads[part.parent][index]  # each leaf is used once
+        assert working.lines[0].value == pytest.approx(working.value, rel=1e-5, abs=1e-9)
+        verdicts = [line.value for line in working.lines if line.value in (AGREES, DIFFERS)]
+        assert verdicts == [AGREES], working.text()
+        for line in working.text(everything=True, columns=80).splitlines():
+            assert len(line) <= 80
+    assert count == sum(grad.size for grad in grads.values())
+
+
+@pytest.mark.parametrize("rule", slopes.RULES)
+def test_a_wrong_rule_is_noticed(rule, monkeypatch):
+    """The planted bug: each rule in turn is 1 percent off."""
+    right = slopes.RULES[rule]
+
+    def wrong(at, place, index):
+        found = right(at, place, index)
+        return found and found._replace(values=found.values * 1.01)
+
+    monkeypatch.setitem(slopes.RULES, rule, wrong)
+    noticed = 0
+    for make in MAKE.values():
+        out = make()
+        walk = trace(out, np.random.default_rng(9).normal(size=out.shape))
+        if any(at.node.backward is rule for at in walk.forward):
+            for _, _, working in every_entry(walk):
+                told = working.lines[0].value
+                noticed += abs(told - working.value) > 1e-5 * abs(working.value)
+    assert noticed
+
+
+def test_a_learners_own_wrong_backward_is_told():
+    def forward(a):
+        return a * a, (a,)
+
+    def backward(dout, saved):
+        return dout * saved[0]  # lost a factor of 2
+
+    x = leaf(3)
+    walk = trace(differentiable(forward, backward, name="square")(x), np.ones(3))
+    told = walk.text(2)
+    assert "DIFFERS" in told and "return dout * saved[0]" in told and "test_entry.py" in told
+    assert walk.entry(2).lines[0].value == pytest.approx(2 * walk.entry(2).value, rel=1e-4)
+
+
+def test_an_option_that_holds_a_row_still_differs_on_purpose():
+    E = leaf(5, 2)
+    walk = trace(F.lookup(E, np.array([1, 2]), padding_idx=1), np.ones((2, 2)))
+    assert "differs on purpose: padding_idx" in walk.entry(2, (0, (1, 0))).text()
+    assert "agrees" in walk.entry(2, (0, (2, 0))).text()
+
+
+def test_a_part_is_nudged_in_its_own_use_and_the_sum_is_told():
+    model = NextToken(5, 3, tied=True, body=True, rng=0)
+    walk = trace(model.loss(IDS, IDS[::-1]))
+    told = [w.text() for part, index, w in every_entry(walk) if part.parent == "E"]
+    assert len(told) == 30 and all("this use of it alone was nudged" in text for text in told)
+    assert all("agrees" in text for text in told)
+    parts = [(p, i, w) for p, i, w in every_entry(walk) if p.parent == "E" and p.number == 2]
+    for _, index, working in parts:
+        assert working.lines[1].value == pytest.approx(walk.gradients["E"][index])
+
+
+def test_names_are_those_of_the_learner():
+    class Model:
+        def __init__(self):
+            self.U = leaf(5, 2)
+            self.body = leaf(2, 2, seed=1)
+
+        def __call__(self, ids):
+            return F.tanh(F.lookup(self.U, ids) @ self.body)
+
+    model = Model()
+    hidden = model(IDS)
+    scores = F.project(hidden, model.U)
+    surprise = F.cross_entropy(scores, IDS)
+    walk = trace(surprise)
+    assert [s.expression for s in walk.forward][-2:] == ["project(hidden, U)",
+                                                         "cross_entropy(scores, IDS)"]  # fmt: skip
+    assert walk.loss == "surprise" and walk.leaves == ["U", "body"]
+    made = walk.forward_of["scores"]
+    assert in_names("dh = dout @ weight,   dweight = dout.T @ h", made) == (
+        "dhidden = dscores @ U,   dU = dscores.T @ hidden"
+    )
+    assert "dhidden[" in walk.text(len(walk.forward) + 2)
+
+
+def test_a_large_batch_answers_by_the_entry():
+    """4,096 ids and a table of 50,000 rows: no more numbers are made than the entry needs."""
+    rng = np.random.default_rng(0)
+    E = Tensor(rng.normal(size=(50_000, 64)).astype(np.float32), requires_grad=True)
+    ids = rng.integers(50_000, size=4096)
+    W = Tensor(rng.normal(size=(64, 10)).astype(np.float32), requires_grad=True)
+    loss = F.cross_entropy(F.lookup(E, ids) @ W, ids % 10)
+    walk = trace(loss)
+    last = len(walk)
+    working = walk.entry(last, (0, (int(ids[0]), 5)))
+    uses = int((ids == ids[0]).sum())
+    assert len(working.lines[0].parts) == min(uses, 5) and "agrees" in working.text()
+    weights = walk.entry(last - 1, (1, (3, 3)))
+    assert "(4,092 more)" in weights.text() and "agrees" in weights.text()
+    assert walk.text(last).count("\n") < 60
+
+
+def test_what_would_take_long_is_not_nudged(monkeypatch):
+    monkeypatch.setattr("scratch_embed.trace.entry.LARGE", 10)
+    assert "no nudge: it would compute" in trace(leaf(3).sum()).entry(2).text()
+
+
+def test_arrows_go_through_rows_that_matter_and_on_to_the_next_part():
+    h, E = leaf(3, 2), leaf(50, 2, seed=1)
+    walk = trace(F.project(h, F.lookup(E, np.array([40, 7]))).sum())
+    step = len(walk)
+    begin = first(walk, step)
+    assert begin.index[0] in (7, 40)
+    other = moved(walk, step, Choice(0, (7, 0)), "down")
+    assert other == Choice(0, (40, 0)) and moved(walk, step, other, "up") == Choice(0, (7, 0))
+    assert moved(walk, step, other, "right").index == (40, 1)
+    assert moved(walk, step, other, "left") == other
+    two = step - 1  # project hands back dh and the gradient of the rows
+    assert moved(walk, two, Choice(0, (2, 1)), "down").part == 1
+    assert moved(walk, two, Choice(1, (0, 0)), "up").part == 0
+    with pytest.raises(IndexError, match="part is 7"):
+        walk.entry(step, (7, (0, 0)))
+    with pytest.raises(IndexError, match=r"index is \(50, 0\)"):
+        walk.entry(step, (0, (50, 0)))
+
+
+def test_forward_entries_are_worked_out_too():
+    x, y = leaf(2, 3), leaf(3, 2, seed=1)
+    z = x @ y
+    p = F.softmax(z)
+    loss = -F.log(p).mean()
+    walk = trace(loss)
+    told = [walk.entry(k).lines[0] for k in range(1, len(walk.forward) + 1)]
+    assert told[0].stages[0].startswith("x[") and "*y[" in told[0].stages[0]
+    for line, at in zip(told, walk.forward):
+        assert line.value == pytest.approx(at.out[first(walk, at.number).index])
+    assert "/ sum of e^z[" in told[1].stages[0]
