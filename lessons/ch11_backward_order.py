@@ -300,8 +300,7 @@ from scratch_embed.trace import trace
 leaf_U, leaf_W = Tensor(U, requires_grad=True, name="U"), Tensor(W, requires_grad=True, name="W")
 table = leaf_U @ leaf_W
 table.name = "E"
-right = functional.lookup(table, second)
-left = functional.lookup(table, first)
+right, left = functional.lookup(table, second), functional.lookup(table, first)
 places = left * right
 loss = places.sum()
 loss.backward()
