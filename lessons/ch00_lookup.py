@@ -29,8 +29,8 @@ worked.sum("cat + dog", 3782, 5291)
 # handed out in some order, and their sums, gaps and sizes mean nothing.
 #
 # A network needs numbers that do mean something: numbers that are close when two words are alike.
-# So each word gets a row of such numbers, and the rows make up a table. Ours has six words, so the
-# ids are 0 to 5.
+# So each word gets a row of such numbers, its **embedding**, and the rows make up a table. Ours has
+# six words, so the ids are 0 to 5.
 
 # %%
 words = ["the", "cat", "dog", "sat", "house", "on"]
@@ -53,8 +53,8 @@ show("E", E, rows=words)
 # training finds them.
 #
 # ## Forward: read rows
-# The whole operation is this function. In come ids, out come rows. We read "cat, dog, cat", that is
-# the ids 1, 2, 1.
+# The whole operation is this function. In come ids, out come rows: the way forward. We read "cat,
+# dog, cat", that is the ids 1, 2, 1.
 
 
 # %%
@@ -81,9 +81,9 @@ ratio = worked.quotient("how many times as far", cat_the, cat_dog)
 q.answer(ratio, tolerance=2, because="rows 1 and 2 differ by a few hundredths in every column")
 
 # %% [markdown]
-# The package has a layer for this. It holds a table and reads rows from it, and ids of any shape
-# may go in: the rows come out in the same shape, with one axis of length $D$ more. A line with a
-# bar compares two ways to the same numbers.
+# The package has an embedding layer for this. A layer is an operation together with the numbers
+# that it learns, here the table. Ids of any shape may go in: the rows come out in the same shape,
+# with one axis of length $D$ more. A line with a bar compares two ways to the same numbers.
 
 # %%
 from scratch_embed import Embedding
@@ -96,11 +96,12 @@ print("  ids", np.array([[1, 2], [0, 5]]).shape, "-> rows", layer([[1, 2], [0, 5
 # ## Backward: where does the complaint go?
 # A model computes a loss from the rows: one number that says how bad its answer is. To learn, it
 # must know for every number in $E$: if I nudge it up, does the loss rise or fall, and how fast?
-# These slopes are the gradient of the loss. It has one entry for each entry of $E$.
+# These slopes are the gradient of the loss. It has one entry for each entry of $E$, and is called
+# $dE$. To calculate it, one goes back, from the loss to the table.
 #
 # Everything behind the lookup can be left out of the story. All that reaches the lookup is a
 # gradient for each row that it handed out. We make one up and call it $g$. The loss that goes with
-# it is the sum of rows times $g$, entry by entry: its slope for each entry of `rows` is just $g$.
+# it is the sum of `rows` times $g$, entry by entry: its slope for each entry of `rows` is just $g$.
 
 # %%
 g = np.array([[-0.4, 0.8, 0.3], [0.9, -0.5, 0.1], [0.2, 0.6, 0.4]])
@@ -122,8 +123,8 @@ q_cat = guess("g[0] and g[2] both belong to 'cat'. What is the slope for E[cat],
 
 # %% [markdown]
 # We need no theory to find out. Nudge one number of $E$ up by $h$ and down by $h$, look at the loss
-# both times, and divide the difference by $2h$ (a finite difference, in books). Here is the number
-# in row "cat", column 1:
+# $L$ both times, and divide the difference by $2h$ (a finite difference, in books). Here is the
+# number in row "cat", column 1:
 
 # %%
 slope = worked.nudge("E", loss, E, (1, 1))
@@ -276,5 +277,5 @@ q.answer(
 # - Backward adds each gradient to the row it came from; rows read twice collect twice.
 # - Rows that nobody read get exactly zero, and do not learn. Most words are rare: lesson 1.
 #
-# Now write both halves yourself: `python -m lessons exercise lookup_backward`. Then lesson 10 shows
-# the same operation as a matrix product.
+# Now write both halves yourself: `python -m lessons exercise lookup_forward`, then
+# `lookup_backward`. Lesson 10 shows the same operation as a matrix product.

@@ -57,7 +57,8 @@ compare("z", by_hand=z, project_forward=project_forward(h, E))
 # "cat" is the word that the model finds most likely.
 #
 # Is it because the row of "cat" points most nearly where $h$ points? The angle between two vectors
-# is measured by the cosine: their dot product, divided by both lengths.
+# is measured by the cosine: their dot product, divided by both lengths. (The length of $a$ is its
+# distance from 0, the root of the sum of its squares, and is written $|a|$.)
 
 # %%
 for word, row in zip(words[:2], E):
@@ -72,8 +73,8 @@ q.answer(best, because="a logit is |h| |E[j]| cos: direction and length together
 # So a long row shouts. We shall meet that again, much louder.
 #
 # And rows that lie close? Say a fifth word, "kitten", has the row [0.86, -0.12, 0.4]. From one row
-# to another the logit changes by $h \cdot (e_i - e_j)$. A cosine is at most 1, so that is at most
-# $|h|$ times the distance of the two rows.
+# to another the logit changes by $h \cdot (e_i - e_j)$, where $e_i$ is row i of $E$. A cosine is at
+# most 1, so that is at most $|h|$ times the distance of the two rows.
 
 # %%
 kitten = E[1] + [0.06, 0.08, 0.0]
@@ -240,19 +241,21 @@ q = guess("How many million numbers would Llama 2 7B save by tying?")
 one = worked.product("one table", 32_000, 4096)
 worked.product("two tables", 2, one)
 saved = worked.product("saved, in bytes, at 2 bytes a number", one, 2)
-worked.quotient("saved, in MiB", saved, 2**20)
+worked.quotient("saved, in MiB of 2^20 bytes", saved, 2**20)
 q.answer(one / 1e6, tolerance=2, because="V times D; 262 million become 131")
 
 # %% [markdown]
 # Does that matter? The layers in between grow with $D^2$ times their number, the table with $D$. So
-# one table is a large share of a small model, and a small share of a large one:
+# one table is a large share of a small model, and a small share of a large one. The numbers of one
+# table, of the whole model, and the share:
 
 # %%
 totals = {**sizes.RELEASED, "GPT-3 175B": sizes.gpt2_params(50_257, 12_288, 2048, 96)}
 share = {name: sizes.MODELS[name].params / total for name, total in totals.items()}
 for name in sorted(share, key=share.get, reverse=True):
     tied = "tied" if sizes.MODELS[name].tied else "two tables"
-    print(f"  {name:<13} {tied:<11} one table is {share[name]:6.2%} of all numbers")
+    table, total = sizes.MODELS[name].params / 1e6, totals[name] / 1e6
+    print(f"  {name:<13} {tied:<10} {table:8,.1f} of {total:9,.1f} million: {share[name]:6.2%}")
 
 # %% [markdown]
 # In this list, a table that is a fifth of the model or more is shared. Further down both occur, and
@@ -279,14 +282,15 @@ q.answer(
     mean_loss(logits, wanted),
     tolerance=200,
     because="the loss is the gap between the two. e . e sums 768 squares of about 1 each, so the "
-    "word just read gets about 768, and the model is as sure as can be that it comes again",
+    "word just read gets about 768. With any other row the products have either sign, and most of "
+    "them cancel. So the model is as sure as can be that the same word comes again",
     slips={10.8: "That is the loss of equal chances, and these logits are far from equal."},
 )
 
 # %% [markdown]
-# More than seventy times the loss of a model that knows nothing. The cure is short rows. Rows of
-# standard deviation $s$ are $s$ times as long, and a logit has two of them: it is $s^2$ times as
-# large.
+# More than seventy times the loss of a model that knows nothing. The cure is short rows: draw every
+# number $s$ times as large (its standard deviation is then $s$, and no longer 1). Each row is $s$
+# times as long, and a logit multiplies two rows: it is $s^2$ times as large.
 
 # %%
 q = guess("With s = 0.02: how large is the logit of a word with itself?")

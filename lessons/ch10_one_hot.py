@@ -122,7 +122,7 @@ q.answer(
 
 # %% [markdown]
 # This is sometimes told as "rows compress a word 65 times". But nobody stores codes. What is stored
-# is the id, and an id below 65,536 fits into 2 bytes. Beside an id, a row is large:
+# is the id, and 2 bytes hold any id below $256^2 = 65{,}536$. Beside an id, a row is large:
 
 # %%
 worked.quotient("bytes of a row / bytes of an id", row_bytes, 2)

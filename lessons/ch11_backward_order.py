@@ -46,7 +46,7 @@ _print_tape()
 
 # %% [markdown]
 # The tape has two lines, in the order in which they ran. `x` has no line: nothing made it, it was
-# given. Such a thing is a leaf. A model's leaves are what it learns.
+# given. Such a thing is a leaf. A model's leaves are what it learns. (In the nudge, $L$ is z.)
 
 # %%
 q = guess("x is nudged up a little. How many times as much does z move?")
@@ -168,8 +168,7 @@ q.answer(
 )
 
 # %% [markdown]
-# One sum for each name is what makes backward cheap. Waiting until the sum is whole is what makes
-# it right.
+# One sum for each name makes backward cheap. Waiting until the sum is whole makes it right.
 #
 # ## A table used twice
 # Back to tables. Take one, and a few pairs of words. For each pair multiply the two rows, place by
@@ -195,7 +194,8 @@ def pairs_loss(E):
 # %% [markdown]
 # We need three more rules. A product place by place sends $g$ times the other factor; a sum of
 # everything sends its $g$ to every place; and lookup adds each gradient to the row that its vector
-# came from, as in lesson 0. Here the $g$ of each place is 1, so each row gets its partner.
+# came from, as in lesson 0. Here the $g$ of each place is 1, so each row gets its partner. (A
+# function of each number by itself, such as tanh in the exercise, sends $g$ times its slope there.)
 
 
 # %%
@@ -249,10 +249,9 @@ q.answer(
 # is computed.
 #
 # ## The table is computed
-# To save memory, a large table can be kept as a product of two thin ones, $E = UW$. The model
-# ALBERT does so (Lan et al., 2020). Ours was made like this, too. Now $U$ and $W$ are the
-# leaves, and $E$ passes on. The rule of a product of matrices is that of lesson 10: $g W^\top$ goes
-# to the first, and $U^\top g$ to the second.
+# To save memory, a large table can be kept as a product of two thin ones, $E = UW$, as in ALBERT
+# (Lan et al., 2020). Ours was made like this, too. Now $U$ and $W$ are the leaves, and $E$ passes
+# on. The rule of the product is that of lesson 10: $g W^\top$ goes to $U$, and $U^\top g$ to $W$.
 
 
 # %%
@@ -346,5 +345,4 @@ q.answer(found, because="it calls itself for every line, and Python allows about
 # - The tape, read from its last line, never does that, and goes through each line once.
 # - No recursion is needed. The lines are in order because they were written in order.
 #
-# Now write one yourself: `python -m lessons exercise backward_order`. Then lesson 12: how wrong is
-# a guess about the next word, and which gradient does that give?
+# Now write one yourself: `python -m lessons exercise backward_order`. Lesson 12 begins with scores.

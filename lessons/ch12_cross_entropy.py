@@ -77,14 +77,14 @@ q.answer(
 
 # %% [markdown]
 # Most models compute in float32, where a score of 89 is enough: the largest float32 is 3.4028e38.
+# The natural logarithm ln undoes the exponential, so it says how far a score may go:
 
 # %%
 worked.line("largest score", "ln(3.4028e38)", np.log(float(np.finfo(np.float32).max)))
 
 # %% [markdown]
-# Adding the same number to all scores changes nothing. So we may add a number of our choice: minus
-# the largest score. Then no exponent is above 0, and no exponential above 1. We write it for many
-# rows of scores at once, because we shall need that.
+# Adding the same number to all scores changes nothing. So we may take the largest away: then no
+# exponent is above 0, and no exponential above 1. This softmax takes many rows of scores at once.
 
 
 # %%
@@ -159,8 +159,7 @@ compare("loss of 'sat'", in_two_steps=loss_now, in_one=-log_softmax(z)[sat])
 
 # %% [markdown]
 # ## The gradient
-# The loss is $L = \ln\sum_j e^{z_j} - z_t$, where t is the true word. Which way should each score
-# move?
+# The loss is $L = \ln\sum_j e^{z_j} - z_t$, with t the true word. Which way should each score move?
 
 # %%
 q = guess("Nudge the score of 'sat', whose p is 0.2369. What is the slope of the loss?")
@@ -191,9 +190,12 @@ nudged = slopes(loss, z)
 beside("dz", rows=words, p=p, p_minus_onehot=p - onehot, nudged=nudged, wrong="p")
 
 # %% [markdown]
-# This too must be done in one. Going back in two steps, we meet $-1/p$ after the first, and for the
-# sure model with its scores 0 and 1000 that is infinite. (The second is the softmax: a score raises
-# its own probability and lowers all others, hence the sum that is taken away.)
+# This too must be done in one. In two steps, we meet $-1/p$ after the first, and for the sure model
+# with its scores 0 and 1000 that is infinite. The second goes back through softmax. Raise $z_j$ by
+# a small s: $e^{z_j}$ grows by s times itself, and the sum by $s p_j$ times itself. So $p_j$ gains
+# $s p_j$, and every $p_i$, also this one, loses $s p_j p_i$. A change of $p_i$ counts $dp_i$ times:
+#
+# $$dz_j = p_j\,dp_j - \sum_i p_j\,p_i\,dp_i = p_j\,(dp_j - \sum_i p_i\,dp_i)$$
 
 
 # %%
@@ -226,7 +228,7 @@ save_figure(figure, "ch12_surprise.png")
 # ## Many places, and some that do not count
 # Scores come from somewhere. A model hands out a vector for each place of the text, a row of $h$,
 # and the score of a word is the dot product of that vector with the word's row in a table $E$. For
-# all places and words that is one product, the projection $z = h E^\top$.
+# all of them that is one product, the projection $z = h E^\top$. (A nudge has an h of its own.)
 
 # %%
 E = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-2.0, 1.0]])
@@ -240,8 +242,8 @@ show("scores", scores, rows=places, columns=words)
 # %% [markdown]
 # The first place is the one that we know. After "the dog" comes "ran". The third place stands there
 # only because texts that are computed together, in a batch, must be equally long: what it says does
-# not matter. Its target is marked with a number that is no id, by custom -100. The loss is the mean
-# over the others.
+# not matter. Its target is marked with a number that is no id, by custom -100 (`IGNORE` below). The
+# loss is the mean over the others.
 
 
 # %%

@@ -20,7 +20,7 @@ begin()
 # %% [markdown]
 # ## A model small enough for paper
 # Three words, two columns. The model reads one word, "the", multiplies its row by a matrix $W$, and
-# scores the result against every row of the same table. The word that comes next is "sat".
+# scores the result, $h$, against every row of the same table. The word that comes next is "sat".
 
 # %%
 words = ["cat", "sat", "the"]
@@ -62,13 +62,13 @@ dz = worked.difference(
 # times the nudge. So the scoring side sends $dz_j\,h$ to row $j$.
 
 # %%
-q_rows = guess("How many of the three rows does the scoring side send a gradient to?")
+q_row = guess("Which row does the scoring side move towards h, in a step of learning?", words)
 q_sum = guess("Add up what it sends to the three rows, column by column. What is the sum?")
 scored = worked.outer("scored", dz, h)
-q_rows.answer(
-    int(np.any(scored != 0, axis=1).sum()),
-    because="every row was scored, and no entry of dz is 0",
-    slips={1: "The true word's row is pulled, but the others are pushed away."},
+towards = -scored @ h > 0
+q_row.answer(
+    words[int(towards.argmax())],
+    because="dz is negative for the true word alone. The other rows are pushed away from h",
 )
 total = worked.sum("sum of the rows", *scored)
 q_sum.answer(
@@ -94,7 +94,7 @@ read_part[read] = worked.matmul("dh W^T", dh[None], W.T, why="and the row of 'th
 
 # %%
 NAMES = ["the scored part", "the read part", "their sum"]
-q = guess("Nudge the two numbers in row 'the'. Which will the slopes be?", NAMES)
+q = guess("Nudge the two numbers in row 'the'. What will the slopes be?", NAMES)
 slope = worked.nudge("E", loss, E, (2, 0))
 
 # %%
@@ -119,10 +119,10 @@ q.answer(
 # %%
 def backward(E, h, p):
     dE = np.zeros_like(E)
-    dz = p - np.eye(len(E))[target]
-    dE += np.outer(dz, h)  # every row was scored
+    dz = p - np.eye(len(E))[target]  # a row of np.eye is one-hot
+    dE += np.outer(dz, h)  # every row was scored: row j gets dz[j] * h
     dh = dz @ E
-    dE[read] += W @ dh  # one row was read
+    dE[read] += dh @ W.T  # one row was read
     return dE
 
 
@@ -130,7 +130,7 @@ def with_assignment(E, h, p):
     dE = np.zeros_like(E)
     dz = p - np.eye(len(E))[target]
     dE += np.outer(dz, h)
-    dE[read] = W @ (dz @ E)  # "the gradient of the row is ...". Is it?
+    dE[read] = dz @ E @ W.T  # "the gradient of the row is ...". Is it?
     return dE
 
 
@@ -146,8 +146,8 @@ beside(
 # %% [markdown]
 # ## Why they add, always
 # Give the two jobs a table each for a moment: read from $A$, score with $B$. The loss is then
-# $f(A, B)$, and the tied loss is $f(E, E)$. Nudge $E$, and both arguments move. To first order the
-# changes add up, whatever lies between the two. We can watch it: nudge $A$ alone, then $B$ alone.
+# $f(A, B)$, and the tied loss is $f(E, E)$. Nudge $E$, and both arguments move. If the nudge is
+# small, the changes add up, whatever lies between. We can watch it: nudge $A$ alone, then $B$.
 
 
 # %%

@@ -39,9 +39,10 @@ def cross_entropy_forward(logits, targets):
 
 
 def cross_entropy_backward(dloss, logits, targets):
-    """dlogits[n, j] = dloss (p[n, j] - [j = targets[n]]) / N          with p = softmax(logits)
+    """dlogits[n, j] = dloss (p[n, j] - onehot[n, j]) / N              with p = softmax(logits)
 
-    dloss is a number, the gradient that arrives at the loss. Returns dlogits (N, V).
+    dloss is a number, the gradient that arrives at the loss; onehot[n, j] is 1 where
+    j = targets[n], else 0. Returns dlogits (N, V).
 
     >>> cross_entropy_backward(1.0, np.zeros((1, 4)), np.array([2])).tolist()
     [[0.25, 0.25, -0.75, 0.25]]
@@ -65,6 +66,7 @@ def check(trial):
             "cross_entropy_backward",
             forward=loss,
             backward=lambda g, z=logits, t=targets: trial.yours.cross_entropy_backward(g, z, t),
+            mistakes=_backward(logits, targets),
             logits=logits,
             targets=targets,
         )
@@ -81,6 +83,18 @@ def _of_true(number):
         return number(p[np.arange(len(targets)), targets])
 
     return wrong
+
+
+def _backward(logits, targets):
+    def every_row(dloss):
+        p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        p[:, targets] -= 1
+        return dloss * p / len(targets)
+
+    return {
+        "cross_entropy_backward takes the 1 away from every row at every target: row n has only "
+        "targets[n]": every_row,
+    }  # fmt: skip
 
 
 FORWARD = {

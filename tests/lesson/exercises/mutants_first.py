@@ -130,6 +130,8 @@ FIRST = [
         ("sum for mean", ".mean()", ".sum()", "cross_entropy_forward(logits, targets) is"),
         ("not divided by N", "dloss * p / len(targets)", "dloss * p", "does not divide by 4"),
         ("no target", "p[np.arange(len(targets)), targets] -= 1", "", "forgets the target"),
+        ("every row", "p[np.arange(len(targets)), targets] -= 1", "p[:, targets] -= 1",
+         "from every row at every target"),
         ("dloss ignored", "dloss * p", "p", "does not multiply by dout"),
         ("sign", "return dloss", "return -dloss", "has the wrong sign"),
         ("overflow", "np.exp(logits - logits.max(axis=1, keepdims=True))", "np.exp(logits)",
