@@ -57,7 +57,8 @@ def attention_forward(
     q, k, v = floating(q, "q"), floating(k, "k"), floating(v, "v")
     _check(q, k, v)
     scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
-    scores = (q @ k.swapaxes(-1, -2)) * scale
+    scores = q @ k.swapaxes(-1, -2)
+    scores *= scale  # in place, here and below: these T S numbers are the largest array
     scores, allowed = _masked(scores, mask, causal)
     weights = _softmax_of_allowed(scores, allowed)
     return weights @ v, AttentionSaved(q, k, v, weights, scale)
@@ -74,9 +75,10 @@ def attention_backward(
     """
     q, k, v, weights, scale = saved
     dv = weights.swapaxes(-1, -2) @ dout
-    dweights = dout @ v.swapaxes(-1, -2)
-    dscores = weights * (dweights - (weights * dweights).sum(axis=-1, keepdims=True))
-    dscores = dscores * scale
+    dscores = dout @ v.swapaxes(-1, -2)  # dweights, so far
+    dscores -= (weights * dscores).sum(axis=-1, keepdims=True)
+    dscores *= weights
+    dscores *= scale
     return dscores @ k, dscores.swapaxes(-1, -2) @ q, dv
 
 
@@ -96,15 +98,24 @@ def _masked(scores: np.ndarray, mask, causal: bool) -> tuple[np.ndarray, np.ndar
 
 
 def _softmax_of_allowed(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
-    """softmax over the allowed keys. No infinities, so complex scores pass through."""
+    """softmax over the allowed keys, in the memory of the scores.
+
+    No infinities, so complex scores pass through.
+    """
     if allowed is None:
-        e = np.exp(scores - scores.real.max(axis=-1, keepdims=True))
-        return e / e.sum(axis=-1, keepdims=True)
+        scores -= scores.real.max(axis=-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=-1, keepdims=True)
+        return scores
     highest = np.where(allowed, scores.real, -np.inf).max(axis=-1, keepdims=True)
     highest = np.where(np.isneginf(highest), 0, highest).astype(scores.real.dtype)
-    e = np.exp(np.where(allowed, scores - highest, 0)) * allowed
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total).astype(scores.dtype)
+    scores -= highest
+    np.copyto(scores, 0, where=~allowed)  # e^ of what may not be looked at could overflow
+    np.exp(scores, out=scores)
+    scores *= allowed
+    total = scores.sum(axis=-1, keepdims=True)
+    scores /= np.where(total == 0, 1, total).astype(scores.dtype)
+    return scores
 
 
 def _check(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:

@@ -95,10 +95,16 @@ def relu_forward(a):
     """
     a = floating(a)
     blocked = a.real <= 0  # False for NaN, which therefore passes
-    return np.where(blocked, 0, a).astype(a.dtype, copy=False), (blocked,)
+    if a.dtype.kind == "c":  # of complex numbers none is the larger: the real part decides
+        return np.where(blocked, 0, a).astype(a.dtype, copy=False), (blocked,)
+    return np.maximum(a, 0), (blocked,)
 
 
 def relu_backward(dout, saved):
-    """da = 0 where a <= 0, else dout"""
+    """da = dout [not a <= 0]
+
+    The product with a boolean: to choose between two numbers where nothing foretells which takes a
+    processor ten times as long.
+    """
     (blocked,) = saved
-    return np.where(blocked, 0, dout).astype(dout.dtype, copy=False)
+    return dout * ~blocked

@@ -54,10 +54,10 @@ def layer_norm_forward(
     [[-1.3416, -0.4472], [0.4472, 1.3416]]
     """
     x, gamma, beta, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = (centred * centred).mean(axis=-1, keepdims=True)
+    x_hat = x - x.mean(axis=-1, keepdims=True)  # centred, so far
+    variance = (x_hat * x_hat).mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(variance + eps)
-    x_hat = centred * inverse
+    x_hat *= inverse
     out = x_hat if gamma is None else gamma * x_hat
     out = out if beta is None else out + beta
     return out.reshape(shape), NormSaved(x_hat, inverse, gamma, beta is not None, shape, vector)
@@ -75,8 +75,9 @@ def layer_norm_backward(dout: np.ndarray, saved: NormSaved) -> tuple[np.ndarray 
     x_hat, inverse, gamma = saved.x_hat, saved.inverse, saved.gamma
     dout = dout.reshape(x_hat.shape)
     g = dout if gamma is None else gamma * dout
-    mean = g.mean(axis=-1, keepdims=True)
-    dx = (g - mean - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) * inverse
+    dx = g - g.mean(axis=-1, keepdims=True)
+    dx -= x_hat * (g * x_hat).mean(axis=-1, keepdims=True)
+    dx *= inverse
     return _gradients(dx, dout, saved)
 
 

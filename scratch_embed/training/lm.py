@@ -17,7 +17,7 @@ import numpy as np
 
 from scratch_embed import checkpoint
 from scratch_embed.files import check_writable
-from scratch_embed.optim import AdamW, clip_grad_norm, warmup_cosine
+from scratch_embed.optim import AdamW, warmup_cosine
 from scratch_embed.plot import CYCLE, figure
 from scratch_embed.text import bpe, corpus
 from scratch_embed.text.ngrams import Bigram, Unigram
@@ -31,9 +31,10 @@ from scratch_embed.training.command import (
     parser,
     positive,
 )
+from scratch_embed.training.memory import keep_freed_memory
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.results import write_results
-from scratch_embed.training.transformer import Transformer
+from scratch_embed.training.transformer import Transformer, take_step
 
 QUICK = {"steps": 60, "every": 20, "rows": 400, "dim": 32, "length": 32, "heads": 2}
 QUICK_TEXT = 400_000  # characters
@@ -146,6 +147,7 @@ class Training:
     """The model, its optimiser, and how far they are."""
 
     def __init__(self, data: Data, options: argparse.Namespace, saved: dict):
+        keep_freed_memory()
         self.data, self.options = data, options
         self.model = Transformer(
             len(data.tokenizer), options.dim, options.length, options.blocks, options.heads,
@@ -182,13 +184,8 @@ class Training:
         options = self.options
         starts = self.rng.integers(len(self.data.learned) - options.length, size=options.batch_size)
         batch = self.data.learned[starts[:, None] + np.arange(options.length + 1)]
-        self.optimizer.zero_grad()
-        loss = self.model.loss(batch[:, :-1], batch[:, 1:])
-        loss.backward()
-        clip_grad_norm(self.optimizer.params, 1.0)
         self.optimizer.lr = warmup_cosine(step, options.steps, options.rate, options.steps // 20)
-        self.optimizer.step()
-        return loss.item()
+        return take_step(self.model, self.optimizer, batch)
 
     def measure(self) -> None:
         """Note the held-out loss, once for a step."""

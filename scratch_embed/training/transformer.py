@@ -9,7 +9,9 @@ from scratch_embed.functional import cross_entropy, project, tied_cross_entropy
 from scratch_embed.layers import GPTInput, LayerNorm, TransformerBlock
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.softmax import softmax_forward
+from scratch_embed.optim import Optimizer, clip_grad_norm
 from scratch_embed.tensor import Tensor, no_grad
+from scratch_embed.watch import watching
 
 
 class Transformer(Layer):
@@ -90,3 +92,17 @@ class Transformer(Layer):
             chances, _ = softmax_forward(logits / temperature)
             text.append(int(rng.choice(len(chances), p=chances)))
         return np.array(text[len(text) - length :])
+
+
+def take_step(model: Transformer, optimizer: Optimizer, batch: np.ndarray) -> float:
+    """One step on token ids (B, T + 1): each but the last is asked for the one behind it.
+
+    The gradients are shortened to a length of 1 at most. Returns the loss before the step.
+    """
+    optimizer.zero_grad()
+    with watching(0):  # only the optimiser writes to the weights, and it says so
+        loss = model.loss(batch[:, :-1], batch[:, 1:])
+        loss.backward()
+    clip_grad_norm(optimizer.params, 1.0)
+    optimizer.step()
+    return loss.item()
