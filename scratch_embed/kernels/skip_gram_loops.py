@@ -1,6 +1,6 @@
-"""The loop of `word2vec_fast`, in plain Python: Numba compiles it as it stands.
+"""The loops of `word2vec_fast`, in plain Python: Numba compiles them as they stand.
 
-It trusts its arguments; `word2vec_fast` looks at them first.
+They trust their arguments; `word2vec_fast` looks at them first.
 """
 
 from __future__ import annotations
@@ -72,3 +72,47 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
 # Let the compiler take a sum in another order, sixteen products at a time, and multiply and add in
 # one instruction. That changes the last bits, and it doubles the speed.
 skip_gram.fastmath = {"reassoc", "contract", "nsz"}
+
+
+def cbow(vectors, outputs, text, widths, targets, first, sigmoid, reach, rate, parts):
+    """Learn from the same places, by the mean of the neighbours: each place is a `cbow` step.
+
+    The arguments are those of `skip_gram`. Every neighbour is sent the gradient of the mean divided
+    by their number, which word2vec.c leaves out (Irsoy et al. 2021, "Corrected CBOW performs as
+    well as skip-gram").
+    """
+    half, step = len(sigmoid) / 2, len(sigmoid) / (2 * reach)
+    size = targets.shape[1]
+    for part in prange(parts):
+        mean = np.empty(vectors.shape[1], vectors.dtype)
+        back = np.empty(vectors.shape[1], vectors.dtype)
+        last = (part + 1) * len(targets) // parts
+        for n in range(part * len(targets) // parts, last):
+            i = first + n
+            start, stop = max(i - widths[n], 0), min(i + widths[n] + 1, len(text))
+            share = vectors.dtype.type(1 / max(stop - start - 1, 1))
+            mean[:] = 0
+            back[:] = 0
+            for j in range(start, stop):
+                if j != i:
+                    for d in range(vectors.shape[1]):
+                        mean[d] += share * vectors[text[j], d]
+            for k in range(size):
+                u, score = targets[n, k], vectors.dtype.type(0)
+                if k > 0 and u == targets[n, 0]:
+                    continue
+                for d in range(vectors.shape[1]):
+                    score += mean[d] * outputs[u, d]
+                a = int(min(max(score * step + half, 0), len(sigmoid) - 1))
+                e = rate * ((k == 0) - sigmoid[a])
+                for d in range(vectors.shape[1]):
+                    back[d] += e * outputs[u, d]
+                    outputs[u, d] += e * mean[d]
+                prefetch(outputs, targets[min(n + 1, last - 1), k])
+            for j in range(start, stop):
+                if j != i:
+                    for d in range(vectors.shape[1]):
+                        vectors[text[j], d] += share * back[d]
+
+
+cbow.fastmath = skip_gram.fastmath

@@ -47,14 +47,19 @@ def read_text(path: str | os.PathLike) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {error.start} "
-            f"(line {line}). Save it as UTF-8 in an editor, or convert it: "
-            f"iconv -f {_likely_encoding(data)} -t UTF-8 OLD > NEW"
-        ) from None
+        raise not_utf8(path, data, error.start, error.start, line) from None
     if not text.strip():
         raise ValueError(f"{path} is empty. Give a file with text in it.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def not_utf8(name, data: bytes, at: int, offset: int, line: int) -> ValueError:
+    """What to say of data[at], which stands at `offset`, in `line`, of a file that is not UTF-8."""
+    return ValueError(
+        f"{name} is not UTF-8: byte 0x{data[at]:02x} at offset {offset} (line {line}). Save it as "
+        "UTF-8 in an editor, or convert it: "
+        f"iconv -f {_likely_encoding(data)} -t UTF-8 OLD > NEW"
+    )
 
 
 def words(text: str) -> list[str]:

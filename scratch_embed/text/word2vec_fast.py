@@ -1,11 +1,14 @@
-"""Skip-gram with negative sampling at the speed of compiled code: millions of words in seconds.
+"""word2vec with negative sampling at the speed of compiled code: millions of words in seconds.
 
     run = train(ids, num_words, 100, workers=2)
     run.vectors                                    # (V, D), a row for each word
 
+    tables = Tables(counts, 100, rng=rng)          # the same, a block of the text at a time
+    tables.learn(text, first=0, rate=0.025, rng=rng)
+
 The model is that of `word2vec.train`, which is the one to read. What differs:
 
-    - a place in the text and its neighbours make a batch, and share its negatives;
+    - a place in the text and its neighbours make a batch, and (in skip-gram) share its negatives;
     - rows begin in U(-1/D, 1/D), as in gensim, and the learning rate ends at lr / 100;
     - the sigmoid comes from a table, and is off by 0.001 at most;
     - with more than one worker the threads race, and no two runs give the same vectors.
@@ -29,11 +32,51 @@ SLOWEST = 100  # the last learning rate is lr / SLOWEST
 NOISE = 1 << 20  # entries of the table that negatives are drawn from
 
 
+LOOPS = {"skip-gram": skip_gram_loops.skip_gram, "cbow": skip_gram_loops.cbow}
+
+
+class Tables:
+    """Two tables (V, D) that learn from a text, a block of places at a time.
+
+    counts : (V,) how often each word stands in the text, for the negatives.
+    block : how many places one call of `learn` learns from.
+
+    The other parameters are those of `train`. Raises what `train` raises.
+    """
+
+    def __init__(
+        self, counts, embedding_dim: int, *, model: str = "skip-gram", window: int = 5,
+        negatives: int = 5, power: float = 0.75, workers: int = 1,
+        rng: np.random.Generator | int = 0,
+    ):  # fmt: skip
+        if model not in LOOPS:
+            raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
+        self._loop = LOOPS[model]
+        self.window = check_count(window, "window")
+        self.negatives = check_count(negatives, "negatives")
+        self.workers = check_count(workers, "workers")
+        self.block = BLOCK * workers
+        self._noise, self._sigmoid = noise_table(Negatives(counts, power)), sigmoid_table()
+        shape = (len(counts), check_count(embedding_dim, "embedding_dim"))
+        edge = 1 / embedding_dim
+        self.vectors = np.random.default_rng(rng).uniform(-edge, edge, shape).astype(np.float32)
+        self.outputs = np.zeros(shape, np.float32)
+
+    def learn(self, text: np.ndarray, first: int, rate: float, rng: np.random.Generator) -> None:
+        """Learn from text[first : first + block], with steps of size `rate`."""
+        centers = text[first : first + self.block]
+        widths, targets = draw(centers, self.window, self.negatives, self._noise, rng)
+        places = (text, widths, targets, first)
+        how = (self._sigmoid, REACH, np.float32(rate), self.workers)
+        run(self._loop, self.workers, self.vectors, self.outputs, *places, *how)
+
+
 def train(
     ids: np.ndarray,
     num_embeddings: int,
     embedding_dim: int,
     *,
+    model: str = "skip-gram",
     window: int = 5,
     negatives: int = 5,
     epochs: int = 5,
@@ -52,28 +95,22 @@ def train(
     The other parameters are those of `word2vec.train`. `losses` stays empty: a loss costs a
     logarithm for every score, and none is needed to learn.
     """
-    for name, value in (("window", window), ("negatives", negatives), ("epochs", epochs)):
-        check_count(value, name)
-    check_count(workers, "workers")
+    check_count(epochs, "epochs")
     ids = check_ids(ids, num_embeddings).reshape(-1)
     rng = np.random.default_rng(rng)
     counts = count_ids(ids, num_embeddings)
-    noise = noise_table(Negatives(counts, power))
-    shape = (num_embeddings, check_count(embedding_dim, "embedding_dim"))
-    vectors = rng.uniform(-1 / embedding_dim, 1 / embedding_dim, shape).astype(np.float32)
-    outputs = np.zeros(shape, np.float32)
-    sigmoid = sigmoid_table()
+    options = {"window": window, "negatives": negatives, "power": power, "workers": workers}
+    tables = Tables(counts, embedding_dim, model=model, rng=rng, **options)
     for epoch in range(epochs):
         text = ids if subsample_at is None else subsample(ids, counts, subsample_at, rng)
-        for first in progress(range(0, len(text), BLOCK * workers)):
-            centers = text[first : first + BLOCK * workers]
-            widths, targets = draw(centers, window, negatives, noise, rng)
-            done = (epoch + first / len(text)) / epochs
-            rate = np.float32(lr * (1 - done + done / SLOWEST))
-            places = (text, widths, targets, first)
-            how = (sigmoid, REACH, rate, workers)
-            run(skip_gram_loops.skip_gram, workers, vectors, outputs, *places, *how)
-    return Word2Vec(vectors, outputs, np.empty(0))
+        for first in progress(range(0, len(text), tables.block)):
+            tables.learn(text, first, falling(lr, (epoch + first / len(text)) / epochs), rng)
+    return Word2Vec(tables.vectors, tables.outputs, np.empty(0))
+
+
+def falling(lr: float, done: float) -> float:
+    """The learning rate when this share of the work is done: from lr down to lr / SLOWEST."""
+    return lr * (1 - done + done / SLOWEST)
 
 
 def draw(centers, window: int, negatives: int, noise, rng) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from scratch_embed.files import sentence
 CHECKPOINT = "checkpoint.npz"
 STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
 # These say where a run lies and what to show of it; all other options say what it computes.
-PLACES = ("out", "resume", "prompt")
+PLACES = ("out", "resume", "prompt", "formats", "save_every")
 
 
 def parser(name: str, description: str, resumable: bool = False) -> argparse.ArgumentParser:
@@ -29,7 +29,7 @@ def parser(name: str, description: str, resumable: bool = False) -> argparse.Arg
     made.add_argument("--seed", type=whole, default=0, help="of everything random, from 0 up (0)")
     made.add_argument("--quick", action="store_true", help="a small run, in seconds")
     if resumable:
-        made.add_argument("--resume", action="store_true", help="go on with the run in FOLDER")
+        made.add_argument("--resume", action="store_true", help="go on with a run in FOLDER")
     return made
 
 
@@ -63,6 +63,9 @@ def parse(
 ) -> tuple[argparse.Namespace, dict]:
     """(options, saved): of a new run with an empty dict, or of the one that `--resume` names.
 
+    Where nothing is saved yet, `--resume` begins: so the same command line can always be repeated,
+    whenever the run was killed.
+
     quick : what the options are with `--quick`, where nothing else is given.
 
     A run is resumed with the options it was begun with, which `for_checkpoint` put by; whoever
@@ -73,6 +76,9 @@ def parse(
         made.set_defaults(**quick)
         options = made.parse_args(argv)
     if not getattr(options, "resume", False):
+        return options, {}
+    if not (options.out / CHECKPOINT).exists():
+        print(f"Nothing is saved in {options.out} yet, so this run begins.", flush=True)
         return options, {}
     saved = checkpoint.load(options.out / CHECKPOINT)
     begun = saved.get("options")

@@ -1,0 +1,182 @@
+"""A text of any length becomes ids in a file, and a vocabulary, in one pass and little memory.
+
+Words are numbered as they come, the numbers go to the file, and how often each came is counted
+from them. Only then is it known which words are frequent enough, and in which order; the numbers in
+the file are exchanged for the rows, in place, and those of rare words left out. So the text is read
+once, and may be standard input.
+
+    row     0, 1, 2, ...        from the most frequent word down, as word2vec has it
+    file    int32, the lowest byte first, and nothing else
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from scratch_embed.files import open_regular, replacing
+from scratch_embed.text import bpe
+from scratch_embed.text.corpus import words
+
+ID = np.dtype("<i4")
+STRETCH = 1 << 20  # ids that are in memory at a time
+MOST_WORDS = 1_000_000  # different ones that are remembered at a time
+LONGEST_WORD = 100  # characters, as in word2vec.c; what is longer is no word
+SAMPLE = 1 << 21  # characters that pieces are learned from
+NOTHING = 0  # the number of what is left out
+
+
+class Counted(NamedTuple):
+    """What a pass over a text found."""
+
+    words: tuple[str, ...]  # of each row
+    counts: np.ndarray  # (V,) int64 how often each stands in the file, in falling order
+    read: int  # words in the text, the rare ones among them
+    forgotten: int  # words seen so often or less were forgotten on the way; 0 when none was
+    checksum: int  # of the file
+
+
+class Ids:
+    """The ids (N,) of a file, read from the disk a slice at a time: ids[start:stop] -> int64."""
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
+        with open_regular(path) as file:
+            self._size = os.fstat(file.fileno()).st_size // ID.itemsize
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        start, stop, _ = part.indices(len(self))
+        read = np.fromfile(self.path, ID, max(stop - start, 0), offset=start * ID.itemsize)
+        return read.astype(np.int64)
+
+    def checksum(self) -> int:
+        """Two files with the same checksum hold the same ids, as good as surely."""
+        total = 0
+        for start in range(0, len(self), STRETCH):
+            total = zlib.crc32(self[start : start + STRETCH].astype(ID), total)
+        return total
+
+
+class _Numbers(dict):
+    """The number of each word. A new word gets the next one."""
+
+    next = NOTHING + 1
+
+    def __missing__(self, word: str) -> int:
+        if len(word) > LONGEST_WORD:
+            return NOTHING
+        self[word] = number = self.next
+        self.next += 1
+        return number
+
+
+def count(
+    pieces: Iterable[str],
+    path: str | os.PathLike,
+    cut: Callable[[str], Sequence[str]] = words,
+    min_count: int = 5,
+    max_words: int | None = None,
+    most_read: int | None = None,
+    remembered: int = MOST_WORDS,
+) -> Counted:
+    """Write the text's ids to `path`, complete or not at all, and count its words.
+
+    cut : a piece of text -> its words.
+    min_count, max_words : rarer words, and more words than so many, get no row and are left out.
+    most_read : stop after so many words.
+    remembered : so many different words are kept in mind; when there are more, those seen once are
+        forgotten, then those seen twice, ... until half are left, as in word2vec.c. A forgotten
+        word that comes again begins at 0.
+
+    Raises ValueError when fewer than two words get a row, and what `pieces` raises.
+    """
+    numbers = _Numbers()
+    seen, read, floor = np.zeros(1, np.int64), 0, 0
+    with replacing(path) as temporary:
+        with open(temporary, "wb") as file:
+            for found in map(cut, pieces):
+                found = found[: None if most_read is None else most_read - read]
+                ids = np.fromiter(map(numbers.__getitem__, found), ID, len(found))
+                file.write(ids.data)
+                read += len(found)
+                more = np.bincount(ids, minlength=numbers.next)
+                more[: len(seen)] += seen
+                seen = more
+                if len(numbers) > remembered:
+                    floor = _forget(numbers, seen, floor, remembered // 2)
+                if most_read is not None and read >= most_read:
+                    break
+        tokens, row = _rows(numbers, seen, min_count, max_words)
+        if len(tokens) < 2:
+            raise ValueError(
+                f"{read:,} words were read, and {('none', 'only one')[len(tokens)]} of them came "
+                f"{min_count} times: give more text, or a smaller count"
+            )
+        kept = [numbers[token] for token in tokens]
+        del numbers
+        with open(temporary, "r+b") as file:
+            checksum = _exchange(file, row)
+    return Counted(tuple(tokens), seen[kept], read, floor, checksum)
+
+
+def in_pieces(pieces: Iterator[str], num_merges: int) -> tuple[Callable, Iterator[str], bpe.BPE]:
+    """(cut, pieces, tokenizer): cuts text into pieces of byte pair encoding, instead of words.
+
+    They are learned from the first `SAMPLE` characters, which stand in the returned pieces again.
+    A space before a piece is written as U+2581, as SentencePiece writes it.
+    """
+    sample: list[str] = []
+    for piece in pieces:
+        sample.append(piece)
+        if sum(map(len, sample)) >= SAMPLE:
+            break
+    tokenizer = bpe.train("".join(sample), num_merges, boundaries=True, progress=False)
+
+    def cut(text: str) -> list[str]:
+        return [p.replace(" ", "\u2581") for p in tokenizer.pieces(text) if not p.isspace()]
+
+    return cut, chain(sample, pieces), tokenizer
+
+
+def _forget(numbers: _Numbers, seen: np.ndarray, floor: int, most: int) -> int:
+    """Forget the rarest words until at most so many are left; returns the count they had."""
+    while len(numbers) > most:
+        floor += 1
+        for word in [word for word, number in numbers.items() if seen[number] <= floor]:
+            del numbers[word]
+    return floor
+
+
+def _rows(numbers: _Numbers, seen, min_count: int, max_words: int | None):
+    """(words by falling count, the row of each number): -1 for a number without a row."""
+    enough = [(word, number) for word, number in numbers.items() if seen[number] >= min_count]
+    enough.sort(key=lambda entry: -seen[entry[1]])  # stable: of equal counts the first comes first
+    enough = enough[:max_words]
+    row = np.full(len(seen), -1, ID)
+    row[[number for _, number in enough]] = np.arange(len(enough))
+    return [word for word, _ in enough], row
+
+
+def _exchange(file: BinaryIO, row: np.ndarray) -> int:
+    """Put rows in the place of numbers, those without a row left out; returns the checksum."""
+    total, end = 0, 0
+    file.seek(0)
+    while data := file.read(STRETCH * ID.itemsize):
+        back = file.tell()
+        ids = row[np.frombuffer(data, ID)]
+        ids = np.ascontiguousarray(ids[ids >= 0])
+        file.seek(end)
+        file.write(ids.data)
+        total, end = zlib.crc32(ids, total), file.tell()
+        file.seek(back)
+    file.truncate(end)
+    return total

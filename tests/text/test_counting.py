@@ -1,0 +1,78 @@
+"""Ids in a file after one pass: what `Vocabulary` finds in memory, whatever the pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed.text import counting
+from scratch_embed.text.corpus import Vocabulary
+from scratch_embed.text.counting import Ids, count, in_pieces
+
+
+def zipf_text(size: int = 3000, seed: int = 0) -> list[str]:
+    ids = np.random.default_rng(seed).zipf(1.4, size)
+    return ["w" + chr(97 + i % 26) * (1 + i // 26 % 9) for i in ids.tolist()]
+
+
+@pytest.mark.parametrize(("min_count", "max_words"), [(1, None), (5, None), (2, 7)])
+@pytest.mark.parametrize("stretch", [64, 1 << 20])
+def test_one_pass_finds_what_a_vocabulary_finds(
+    tmp_path, monkeypatch, min_count, max_words, stretch
+):
+    monkeypatch.setattr(counting, "STRETCH", stretch)
+    tokens, rng = zipf_text(), np.random.default_rng(1)
+    cuts = np.sort(rng.integers(0, len(tokens), 9))
+    pieces = [" ".join(part) for part in np.split(np.array(tokens), cuts)]
+    found = count(pieces, tmp_path / "ids", min_count=min_count, max_words=max_words)
+    size = None if max_words is None else max_words + 1
+    expected = Vocabulary.from_tokens(tokens, max_size=size, min_count=min_count)
+    assert found.words == expected.tokens[1:]  # without the row that rare words share there
+    np.testing.assert_array_equal(found.counts, expected.counts[1:])
+    ids = expected.encode(tokens)
+    ids = ids[ids > 0] - 1
+    kept = Ids(tmp_path / "ids")
+    assert len(kept) == len(ids) and found.read == len(tokens)
+    np.testing.assert_array_equal(kept[0 : len(kept)], ids)
+    np.testing.assert_array_equal(kept[10:20], ids[10:20])
+    assert kept.checksum() == found.checksum
+
+
+def test_too_many_words_to_remember_are_forgotten_from_the_rarest(tmp_path):
+    """The frequent ones are never among them, so they are found with all their counts."""
+    tokens = zipf_text(5000)
+    pieces = [" ".join(tokens[start : start + 100]) for start in range(0, 5000, 100)]
+    all_of_them = count(pieces, tmp_path / "all", min_count=20)
+    found = count(pieces, tmp_path / "ids", min_count=20, remembered=60)
+    assert found.forgotten > 0 and all_of_them.forgotten == 0
+    assert found.words[:8] == all_of_them.words[:8]
+    assert (found.counts[:8] == all_of_them.counts[:8]).all()
+    ids = Ids(tmp_path / "ids")
+    np.testing.assert_array_equal(np.bincount(ids[0 : len(ids)]), found.counts)
+
+
+def test_reading_stops_after_so_many_words_and_long_ones_are_none(tmp_path):
+    pieces = iter(["a b a b a " + "x" * 101, "b b b", "c c c"])
+    found = count(pieces, tmp_path / "ids", min_count=1, most_read=8)
+    assert (found.words, found.counts.tolist(), found.read) == (("b", "a"), [4, 3], 8)
+    assert next(pieces) == "c c c"
+
+
+def test_pieces_of_byte_pairs_stand_in_the_place_of_words(tmp_path):
+    text = ["the cat sat on the mat\n", "the cats sat\n"] * 30
+    cut, pieces, tokenizer = in_pieces(iter(text), 40)
+    found = count(pieces, tmp_path / "ids", cut, min_count=1)
+    ids = Ids(tmp_path / "ids")
+    back = "".join(found.words[i] for i in ids[0 : len(ids)])
+    assert back.replace("\u2581", " ") == "".join(text).replace("\n", "")
+    assert "\u2581cat" in found.words and len(tokenizer.merges) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "0 words were read, and none"), ("a a a b", "4 words were read, and only one")],
+)
+def test_too_little_text_is_said_and_leaves_nothing(tmp_path, text, said):
+    with pytest.raises(ValueError, match=said):
+        count([text], tmp_path / "ids", min_count=3)
+    assert list(tmp_path.iterdir()) == []

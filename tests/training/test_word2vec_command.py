@@ -1,0 +1,197 @@
+"""The command from a text to vectors: stopped, killed, resumed, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scratch_embed.text import toy
+from scratch_embed.text.vectors_files import load
+from scratch_embed.text.word2vec_run import Training
+from scratch_embed.training import word2vec
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ["--dim", "6", "--epochs", "3", "--min-count", "2", "--window", "2", "--save-every", "1e-9"]
+
+
+def write_text(folder: Path) -> Path:
+    """Fifty made-up words of four classes: 40,000 words, so that an epoch takes a few blocks."""
+    tokens = toy.zipf_classes(40_000, 50, 4).tokens
+    path = folder / "text.txt"
+    path.write_text(" ".join(f"w{chr(97 + t // 26)}{chr(97 + t % 26)}" for t in tokens.tolist()))
+    return path
+
+
+@pytest.fixture
+def text(tmp_path) -> Path:
+    return write_text(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> bytes:
+    """The vectors of a run that nothing stopped. Every test has the same text."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert command(write_text(folder), folder / "out") == 0
+    return (folder / "out" / "vectors.npz").read_bytes()
+
+
+def command(text, out, *more) -> int:
+    return word2vec.main([str(text), *SMALL, "--subsample-at", "0", "--out", str(out), *more])
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_vectors_picture_and_results_are_written(text, tmp_path, capsys):
+    assert command(text, tmp_path / "a", "--formats", "npz", "bin", "tsv") == 0
+    out = capsys.readouterr().out
+    assert "40,000 words read, 50 different ones get a vector." in out
+    assert names(tmp_path / "a") == [
+        "checkpoint.npz", "results.json", "results.png", "text.ids", "vectors.bin", "vectors.npz",
+        "vectors.tsv", "vectors_words.tsv",
+    ]  # fmt: skip
+    found, same = (load(tmp_path / "a" / f"vectors.{ending}") for ending in ("npz", "bin"))
+    assert found.words == same.words and np.array_equal(found.vectors, same.vectors)
+    results = json.loads((tmp_path / "a" / "results.json").read_text())
+    losses = results["held_out_loss"]
+    assert results["held_out_after_words"][-1] == [120_000, losses["vectors"]]
+    assert losses["vectors"] < losses["frequency alone"] < losses["untrained"]
+    assert results["options"]["epochs"] == 3 and results["vocabulary"] == 50
+    assert f"{losses['vectors']:.4f}  vectors" in out
+    said = [line for line in out.splitlines() if str(tmp_path) not in line]
+    assert max(map(len, said)) <= 80
+
+
+def test_the_same_options_give_the_same_bytes_and_another_seed_does_not(text, tmp_path):
+    for out, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        assert command(text, tmp_path / out, "--seed", seed, "--formats", "bin") == 0
+    a, b, c = ((tmp_path / out / "vectors.bin").read_bytes() for out in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_by_a_signal_it_saves_and_goes_on_to_the_same_bits(
+    text, whole, tmp_path, monkeypatch, capsys, number, ctrl_c_is_heard
+):
+    advance, calls = Training.advance, []
+
+    def stopped_at_the_fifth(self):
+        advance(self)
+        calls.append(self.share)
+        if len(calls) == 5:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(Training, "advance", stopped_at_the_fifth)
+    assert command(text, tmp_path / "parts", "--save-every", "1000") == 130
+    assert len(calls) == 5
+    said = capsys.readouterr().out
+    assert f"stopped at {calls[-1]:.0%}, and saved." in said
+    assert f"--out {tmp_path / 'parts'} --resume" in said
+    assert names(tmp_path / "parts") == ["checkpoint.npz", "text.ids"]
+    text.unlink()  # the ids are kept, so the text is not read again
+    assert word2vec.main(["--resume", "--out", str(tmp_path / "parts")]) == 0
+    assert (tmp_path / "parts" / "vectors.npz").read_bytes() == whole
+
+
+KILLED = """
+import os, sys
+from scratch_embed.training import word2vec
+replace, calls = os.replace, []
+def killed(*paths):
+    calls.append(paths)
+    if len(calls) == int(sys.argv[1]) + 1:
+        os.kill(os.getpid(), 9) if hasattr(os, "fork") else os._exit(9)
+    replace(*paths)
+os.replace = killed
+sys.exit(word2vec.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("writes", [0, 1, 6])
+def test_killed_while_it_writes_it_goes_on_to_the_same_bits(text, whole, tmp_path, writes):
+    """After so many files were written, with the next one complete but without its name: the ids,
+    the first checkpoint, one in the middle. The same command line goes on."""
+    argv = [str(text), *SMALL, "--subsample-at", "0", "--out", str(tmp_path / "parts"), "--resume"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(writes), *argv], check=False, env=env,
+        capture_output=True,
+    )  # fmt: skip
+    assert killed.returncode in (-9, 9), killed.stderr.decode()
+    assert word2vec.main(argv) == 0
+    assert (tmp_path / "parts" / "vectors.npz").read_bytes() == whole
+    assert [path for path in (tmp_path / "parts").iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_run_that_is_through_is_asked_once_more(text, whole, tmp_path, capsys):
+    out = tmp_path / "a"
+    assert command(text, out, "--resume") == 0
+    assert "Nothing is saved" in capsys.readouterr().out
+    (out / "vectors.npz").unlink()
+    assert word2vec.main(["--out", str(out), "--resume", "--formats", "npz", "txt"]) == 0
+    assert (out / "vectors.npz").read_bytes() == whole
+    assert load(out / "vectors.txt").words == load(out / "vectors.npz").words
+    with pytest.raises(SystemExit):
+        command(text, out, "--resume", "--seed", "5")
+    assert "seed is 5, but the run in" in capsys.readouterr().err
+    (out / "text.ids").write_bytes(b"\0\0\0\0" * 9)
+    assert command(text, out, "--resume") == 1
+    assert "is not the text of the checkpoint" in capsys.readouterr().err
+
+
+def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("t.txt").write_text("The cat's on a-mat; the dog sat. " * 300, encoding="utf-8")
+    common = ["t.txt", "--quick", "--dim", "4"]
+    assert word2vec.main([*common, "--cut", "spaces", "--out", "spaces"]) == 0
+    assert set(load("spaces/vectors.npz").words) == {
+        "The", "cat's", "on", "a-mat;", "the", "dog", "sat.",
+    }  # fmt: skip
+    assert word2vec.main([*common, "--cut", "pieces", "--pieces", "9", "--out", "pieces"]) == 0
+    assert "pieces.bpe" in names(Path("pieces"))
+    assert json.loads(Path("pieces/results.json").read_text())["options"]["most_read"] == 100_000
+    assert word2vec.main([*common, "--loss", "softmax", "--model", "cbow"]) == 0
+    assert "vectors.npz" in names(Path("build/word2vec"))
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["missing.txt"], 1, "There is no file missing.txt"),
+        (["empty.txt"], 1, "empty.txt is empty"),
+        (["latin.txt"], 1, "latin.txt is not UTF-8: byte 0xef at offset 2 (line 1)"),
+        (["few.txt"], 1, "2 words were read, and none of them came 5 times"),
+        (["few.txt", "--min-count", "1"], 1, "2 words of the text have a vector; give more"),
+        (["few.txt", "--dim", "0"], 2, "argument --dim: '0' is not a whole number, 1 or more"),
+        (["--seed"], 2, "argument --seed: expected one argument"),
+        (["--model", "glove"], 2, "argument --model: invalid choice: 'glove'"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(tmp_path, monkeypatch, capsys, argv, code, said):
+    monkeypatch.chdir(tmp_path)
+    Path("empty.txt").touch()
+    Path("latin.txt").write_bytes(b"na\xefve")
+    Path("few.txt").write_text("a b", encoding="utf-8")
+    try:
+        assert word2vec.main(argv) == code
+    except SystemExit as left:
+        assert left.code == code
+    err = capsys.readouterr().err
+    assert said in err and "Traceback" not in err
+
+
+def test_help_names_the_unit_of_every_option(capsys):
+    with pytest.raises(SystemExit) as left:
+        word2vec.main(["--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert left.value.code == 0
+    for words in ("--dim NUMBERS", "--save-every SECONDS", "--min-count TIMES", "(0.025)"):
+        assert words in out
