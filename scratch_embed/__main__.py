@@ -10,6 +10,7 @@ COMMANDS = {
     "gradcheck": "scratch_embed.gradcheck.__main__",
     "lm": "scratch_embed.training.lm",
     "word2vec": "scratch_embed.training.word2vec",
+    "neighbours": "scratch_embed.training.neighbours",
 }
 
 USAGE = """\
@@ -17,6 +18,7 @@ usage: scratch-embed lessons [...]     the course: its map, or one lesson, lab, 
        scratch-embed gradcheck [...]   compare every backward with finite differences
        scratch-embed lm [FILE]         train a small language model on a text
        scratch-embed word2vec [TEXT]   learn vectors of the words of a text
+       scratch-embed neighbours [...]  ask vectors for words, analogies, agreement with people
        scratch-embed --version
 
 scratch-embed lessons 0 --step is the way to begin; each command has a --help of its own.

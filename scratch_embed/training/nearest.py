@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from scratch_embed import plot
-from scratch_embed.geometry import unit_rows
+from scratch_embed.geometry import neighbours
 from scratch_embed.text.word2vec_run import Training
 
 SHOWN, NEAREST = 6, 5
@@ -16,16 +16,18 @@ AMONG = 20_000  # rows, the most frequent: rare words have hardly been learned
 
 def nearest_words(words: Sequence[str], vectors: np.ndarray, shown: int = SHOWN) -> dict:
     """{word: its nearest words}, for some words from frequent to rather rare."""
-    unit = unit_rows(vectors[:AMONG])
-    last = len(unit) - 1
-    ranks = np.unique(np.geomspace(min(50, last), min(2000, last), shown).astype(int))
-    found = {}
-    for rank in ranks.tolist():
-        cosines = unit @ unit[rank]
-        cosines[rank] = -2
-        order = np.argsort(-cosines, kind="stable")[:NEAREST]
-        found[words[rank]] = [words[row] for row in order.tolist()]
-    return found
+    table = vectors[:AMONG]
+    k = min(NEAREST, len(table) - 1)
+    return {
+        words[row]: [words[near] for near in neighbours(table, row, k).rows]
+        for row in some_rows(len(table), shown)
+    }
+
+
+def some_rows(num_words: int, shown: int = SHOWN) -> list[int]:
+    """Rows from frequent to rather rare."""
+    last = num_words - 1
+    return np.unique(np.geomspace(min(50, last), min(2000, last), shown).astype(int)).tolist()
 
 
 def picture(training: Training):

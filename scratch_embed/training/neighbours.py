@@ -1,0 +1,214 @@
+"""`scratch-embed neighbours`: what vectors of words know.
+
+The words nearest to a word by cosine, analogies (with the three given words left out, as published
+scores have it, and with them allowed), and how far cosines agree with people's judgements of
+similarity, beside what chance gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scratch_embed import geometry, plot
+from scratch_embed.files import check_writable
+from scratch_embed.text import vectors_files
+from scratch_embed.text.corpus import read_text
+from scratch_embed.training.command import count, ended, for_checkpoint, parse, parser
+from scratch_embed.training.nearest import some_rows
+from scratch_embed.training.results import write_results
+
+HERE = Path("build/word2vec/vectors.npz")
+SHUFFLES = 1000
+MAPPED = 6  # words whose neighbours are drawn
+QUICK = {"limit": 10_000}
+
+
+def made() -> argparse.ArgumentParser:
+    """The options of `scratch-embed neighbours`."""
+    new = parser("neighbours", __doc__.split("\n\n")[1])
+    new.add_argument(
+        "vectors", nargs="?", type=Path, default=HERE,
+        help="a file of word2vec (.bin, .txt), GloVe (.txt), .npz or .safetensors; without it, "
+        f"{HERE}",
+    )  # fmt: skip
+    new.add_argument("words", nargs="*", help="to look around; without any, some of the file's")
+    new.add_argument(
+        "--analogy", nargs=3, action="append", default=[], metavar=("A", "B", "C"),
+        help="A is to B as C is to ... (B - A + C); may be given again",
+    )  # fmt: skip
+    new.add_argument(
+        "--similarity", type=Path, metavar="FILE",
+        help="lines of two words and people's score, between tabs, commas or spaces",
+    )  # fmt: skip
+    new.add_argument("--nearest", type=count, default=8, metavar="WORDS", help="to show (8)")
+    new.add_argument(
+        "--limit", type=count, default=100_000, metavar="WORDS",
+        help="to read, the first of the file, which are the most frequent (100000)",
+    )  # fmt: skip
+    return new
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    return ended(lambda: run(parse(made(), argv, QUICK)[0]))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the vectors, and answer."""
+    table = Table(*vectors_files.load(options.vectors, options.limit))
+    check_writable(options.out / "results.json")
+    print(f"{len(table.words):,} words, {table.unit.shape[1]} numbers each: {options.vectors}")
+    asked = options.words
+    if not (asked or options.analogy or options.similarity):
+        asked = [table.words[row] for row in some_rows(len(table.words))]
+    results: dict = {"options": for_checkpoint(options), "words": len(table.words)}
+    results["nearest"] = {word: table.nearest(word, options.nearest) for word in asked}
+    for word, near in results["nearest"].items():
+        print(f"\nnearest to {word}, by cosine:\n{listed(near)}")
+    results["analogies"] = [table.analogy(*three, options.nearest) for three in options.analogy]
+    for found in results["analogies"]:
+        a, b, c = found["asked"]
+        print(f"\n{a} is to {b} as {c} is to:")
+        print(f"  the three words left out\n{listed(found['left out'])}")
+        print(f"  the three words allowed\n{listed(found['allowed'])}")
+    if options.similarity:
+        results["similarity"] = agreement(table, options.similarity, options.seed)
+        print(f"\n{told(results['similarity'])}")
+    figure = around(table, results["nearest"]) if asked else None
+    print()
+    for path in write_results(options.out, results, figure):
+        print(path)
+    return 0
+
+
+class Table:
+    """Words, and rows of length 1."""
+
+    def __init__(self, words: tuple[str, ...], vectors: np.ndarray):
+        self.words, self.unit = words, geometry.unit_rows(vectors)
+        self.index = {word: row for row, word in enumerate(words)}
+
+    def row(self, word: str) -> int:
+        """The row of a word, or of its lower case; ValueError, with likely ones, without either."""
+        for form in (word, word.lower()):
+            if form in self.index:
+                return self.index[form]
+        close = difflib.get_close_matches(word.lower(), self.words[:20_000], 3)
+        hint = f" Near it in letters: {', '.join(close)}." if close else ""
+        raise ValueError(f"{word!r} has no vector here.{hint}")
+
+    def nearest(self, word: str, k: int) -> list:
+        """[[word, cosine], ...], the nearest first, the word itself left out."""
+        k = min(k, len(self.words) - 1)
+        return self._named(geometry.neighbours(self.unit, self.row(word), k))
+
+    def analogy(self, a: str, b: str, c: str, k: int) -> dict:
+        """What is nearest to b - a + c: with the three left out, and with them allowed."""
+        rows = [self.row(word) for word in (b, a, c)]
+        k = min(k, len(self.words) - 3)
+        out, allowed = (
+            self._named(geometry.analogy(self.unit, *rows, k, exclude=left_out))
+            for left_out in (True, False)
+        )
+        return {"asked": [a, b, c], "left out": out, "allowed": allowed}
+
+    def _named(self, found: geometry.Neighbours) -> list:
+        return [[self.words[row], round(float(x), 4)] for row, x in zip(*found)]
+
+
+def listed(near: list) -> str:
+    """A line for each word with its cosine."""
+    return "\n".join(f"  {cosine:7.3f}  {word}" for word, cosine in near)
+
+
+class Pair(NamedTuple):
+    """Two words, and how similar people find them."""
+
+    a: str
+    b: str
+    score: float
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """The pairs of a file. Lines that are empty or begin with # are passed over, and so is a first
+    line whose third field is no number. ValueError, with the line, for any other."""
+    pairs = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        separator = next((s for s in "\t,;" if s in line), None)
+        fields = [field.strip() for field in line.split(separator)]
+        try:
+            a, b, score = fields[0], fields[1], float(fields[2])
+            if not np.isfinite(score):
+                raise ValueError
+        except (IndexError, ValueError):
+            if number == 1:
+                continue
+            raise ValueError(
+                f"{path}, line {number}: {line[:60]!r} is not two words and a number"
+            ) from None
+        pairs.append(Pair(a, b, score))
+    return pairs
+
+
+def agreement(table: Table, path: Path, seed: int) -> dict:
+    """Spearman's rank correlation of cosines and scores, and of the same scores shuffled."""
+    pairs = read_pairs(path)
+    known = {pair for pair in pairs if all(_known(table, word) for word in pair[:2])}
+    used = [pair for pair in pairs if pair in known]
+    if len(used) < 3:
+        raise ValueError(
+            f"{path} has {len(pairs)} pairs, and {len(used)} of them have vectors; give more"
+        )
+    cosines = np.array([table.unit[table.row(a)] @ table.unit[table.row(b)] for a, b, _ in used])
+    scores = np.array([pair.score for pair in used])
+    rho = geometry.rank_correlation(cosines, scores)
+    rng = np.random.default_rng(seed)
+    chance = np.array(
+        [geometry.rank_correlation(cosines, rng.permutation(scores)) for _ in range(SHUFFLES)]
+    )
+    return {
+        "file": str(path),
+        "pairs": len(pairs),
+        "used": len(used),
+        "rank correlation": rho,
+        "by chance, 95 %": np.quantile(chance, [0.025, 0.975]).tolist(),
+        "shuffles at least as high": int((chance >= rho).sum()),
+    }
+
+
+def _known(table: Table, word: str) -> bool:
+    return word in table.index or word.lower() in table.index
+
+
+def told(found: dict) -> str:
+    """What `agreement` found, in lines."""
+    low, high = found["by chance, 95 %"]
+    return (
+        f"{found['used']} of the {found['pairs']} pairs in {found['file']} have vectors\n"
+        f"  {found['rank correlation']:7.3f}  Spearman's rank correlation\n"
+        f"  {low:7.3f} to {high:.3f} by chance (95 % of {SHUFFLES:,} shuffles of the scores; "
+        f"{found['shuffles at least as high']} came as high)"
+    )
+
+
+def around(table: Table, nearest: dict):
+    """The asked words and their neighbours on the two axes in which they differ most."""
+    groups = {}
+    for word, near in list(nearest.items())[:MAPPED]:
+        for each in (table.words[table.row(word)], *(found for found, _ in near)):
+            groups.setdefault(each, f"around {word}")
+    found = geometry.pca(table.unit[[table.index[word] for word in groups]])
+    fig, ax = plot.figure(size=(9, 6.5))
+    first, second = (f"{share:.0%} of the variance" for share in found.share)
+    labels = {"xlabel": first, "ylabel": second, "title": "Neighbours, seen from two axes"}
+    plot.scatter_labels(ax, found.coords, list(groups), list(groups.values()), **labels)
+    return fig

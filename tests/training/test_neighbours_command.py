@@ -1,0 +1,101 @@
+"""The command that asks vectors: neighbours, analogies in both ways, agreement with people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scratch_embed import geometry
+from scratch_embed.text.vectors_files import save
+from scratch_embed.training import neighbours
+from scratch_embed.training.neighbours import Pair, read_pairs
+
+# Two axes: kind of animal, and age. So puppy - dog + cat is nearly kitten, and nearer still to cat.
+ANIMALS = {
+    "dog": [1, 0.05, 0], "cat": [0, 1, 0], "puppy": [1, 0, 0.4], "kitten": [0, 1, 0.5],
+    "stone": [-1, -1, 0],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def vectors(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save("animals.npz", list(ANIMALS), np.array(list(ANIMALS.values()), np.float32))
+
+
+def results() -> dict:
+    return json.loads(Path("build/neighbours/results.json").read_text(encoding="utf-8"))
+
+
+def test_neighbours_are_told_kept_and_drawn(capsys):
+    assert neighbours.main(["animals.npz", "dog", "CAT", "--nearest", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "5 words, 3 numbers each: animals.npz" in out
+    assert "nearest to dog, by cosine:\n    0.927  puppy\n    0.050  cat\n" in out
+    assert [word for word, _ in results()["nearest"]["CAT"]] == ["kitten", "dog"]
+    table = np.array(list(ANIMALS.values()))
+    assert results()["nearest"]["dog"][0][1] == round(geometry.cosine(table[0], table[2]), 4)
+    assert Path("build/neighbours/results.png").stat().st_size > 10_000
+
+
+def test_analogies_with_the_inputs_left_out_and_allowed(capsys):
+    assert neighbours.main(["animals.npz", "--analogy", "dog", "puppy", "cat"]) == 0
+    found = results()["analogies"][0]
+    assert found["left out"][0][0] == "kitten" and len(found["left out"]) == 2
+    rows = [list(ANIMALS).index(word) for word in ("puppy", "dog", "cat")]
+    unit = geometry.unit_rows(np.array(list(ANIMALS.values())))
+    best = geometry.analogy(unit, *rows, 1, exclude=False).rows[0]
+    assert found["allowed"][0][0] == list(ANIMALS)[best]
+    out = capsys.readouterr().out
+    assert "dog is to puppy as cat is to:\n  the three words left out\n" in out
+    assert "  the three words allowed\n" in out
+
+
+def test_agreement_with_people_stands_beside_chance(capsys):
+    Path("people.csv").write_text(
+        "word1,word2,score\n# of five people\ndog,puppy,9\nCat,kitten,9.5\ndog,cat,5\ndog,stone,0\n"
+        "kitten,stone,1\ndog,unicorn,3\n",
+        encoding="utf-8",
+    )
+    assert neighbours.main(["animals.npz", "--similarity", "people.csv"]) == 0
+    found = results()["similarity"]
+    assert (found["pairs"], found["used"]) == (6, 5)
+    pairs = [pair for pair in read_pairs(Path("people.csv")) if pair.b != "unicorn"]
+    cosines = [geometry.cosine(ANIMALS[a.lower()], ANIMALS[b]) for a, b, _ in pairs]
+    expected = geometry.rank_correlation(cosines, [pair.score for pair in pairs])
+    assert found["rank correlation"] == pytest.approx(expected)
+    low, high = found["by chance, 95 %"]
+    assert -1 <= low < 0 < high <= 1 and found["shuffles at least as high"] < 100
+    assert "5 of the 6 pairs in people.csv have vectors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ";", " "])
+def test_pairs_between_any_separator(separator):
+    Path("p.txt").write_text(separator.join(["a", "b", "1.5"]) + "\n", encoding="utf-8")
+    assert read_pairs(Path("p.txt")) == [Pair("a", "b", 1.5)]
+
+
+def test_without_words_some_of_the_file_are_shown(capsys):
+    assert neighbours.main(["animals.npz"]) == 0
+    assert "nearest to stone" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "There is no file build/word2vec/vectors.npz"),
+        (["animals.npz", "pupy"], "'pupy' has no vector here. Near it in letters: puppy"),
+        (["animals.npz", "--similarity", "bad.tsv"], "bad.tsv, line 2: 'dog' is not two words"),
+        (["animals.npz", "--similarity", "few.tsv"], "has 1 pairs, and 1 of them have vectors"),
+        (["model.kv"], "is a pickle"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_sentence(capsys, argv, said):
+    Path("bad.tsv").write_text("dog\tcat\t1\ndog\n", encoding="utf-8")
+    Path("few.tsv").write_text("dog\tcat\t1\n", encoding="utf-8")
+    assert neighbours.main(argv) == 1
+    err = capsys.readouterr().err
+    assert said in err and "Traceback" not in err
