@@ -17,7 +17,7 @@ from scratch_embed.ops.tied_cross_entropy import tied_cross_entropy_forward
 from scratch_embed.text.word2vec import Negatives, subsample
 from scratch_embed.text.word2vec_softmax import examples, shares
 
-EXAMPLES = 10_000
+EXAMPLES = 5_000
 PART = 1_000  # examples at a time: their rows take a few megabytes
 TINY = np.finfo(float).tiny
 SEED = 11  # of the examples and the negatives, the same for all whom it judges

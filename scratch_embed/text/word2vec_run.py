@@ -26,7 +26,7 @@ LOSSES = ("negative", "softmax")
 STRETCH = 1 << 20  # words
 SPAN = 200  # words that are held out together
 HELD_OUT, MOST_SPANS = 0.01, 100  # share of the text, and how many spans of it at most
-JUDGEMENTS = 40  # of the held-out loss in a run
+JUDGEMENTS = 20  # of the held-out loss in a run
 STATE = ("vectors", "outputs", "epoch", "start", "first", "rng", "rng_of_stretch", "curve")
 
 
@@ -60,7 +60,7 @@ class Training:
     counts : (V,) how often each word stands in the text.
 
     judge : the `HeldOut` of these spans.
-    curve : [words done, held-out loss], at some forty places of the run.
+    curve : [words done, held-out loss], at some twenty places of the run.
     """
 
     def __init__(self, ids: Sequence, counts: np.ndarray, settings: Settings):

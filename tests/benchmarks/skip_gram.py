@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from scratch_embed import geometry
-from scratch_embed.ops.sgns import sgns_forward
 from scratch_embed.text import toy, word2vec, word2vec_fast
 from scratch_embed.text.corpus import Vocabulary, python_text, words
+from scratch_embed.text.held_out import HeldOut
 
 from .registry import Bench, benchmark
 
@@ -99,12 +99,13 @@ def speed(bench: Bench, ids, num_words: int, workers: int) -> None:
 
 
 def quality(bench: Bench, learn, held_out, num_words: int, workers: int, epochs: int = 5) -> None:
-    """One judge for both: the loss of `ops.sgns` on text that neither saw, by the same draws."""
+    """One judge for both, on text that neither saw."""
     row = open_row(bench, f"held-out loss after {epochs} epochs", len(learn), num_words, workers)
-    judge = Judge(held_out, learn, num_words)
+    counts = np.bincount(learn, minlength=num_words)
+    judge = HeldOut([held_out], counts, window=WINDOW, negatives=NEGATIVES, most=100_000)
     run = ours(learn, num_words, workers, epochs)
     row.note("loss a pair, ours", round(judge(run.vectors, run.outputs), 4))
-    row.note("loss a pair, untrained", round(judge(run.vectors, 0 * run.outputs), 4))
+    row.note("loss a pair, untrained", round(judge.untrained, 4))
     ratio = None
     if bench.peer("gensim"):
         vectors, outputs = theirs(bench.peer("gensim"), learn, num_words, workers, epochs)
@@ -121,25 +122,6 @@ def theirs(gensim, ids, num_words: int, workers: int, epochs: int, dim: int = DI
     for at, word in enumerate(model.wv.index_to_key):
         tables[0, int(word)], tables[1, int(word)] = model.wv.vectors[at], model.syn1neg[at]
     return tables
-
-
-class Judge:
-    """Mean loss of a pair of neighbours in a text, against negatives that are drawn once."""
-
-    def __init__(self, text, learned_from, num_words: int, most: int = 100_000):
-        rng = np.random.default_rng(11)
-        centers, contexts = word2vec.pairs(text, WINDOW)
-        some = rng.permutation(len(centers))[:most]
-        self.centers, self.contexts = centers[some], contexts[some]
-        noise = word2vec.Negatives(np.bincount(learned_from, minlength=num_words))
-        self.negatives = noise.draw_others(self.centers, NEGATIVES, rng)
-
-    def __call__(self, vectors, outputs) -> float:
-        total = 0.0
-        for part in np.array_split(np.arange(len(self.centers)), 20):
-            rows = outputs[self.centers[part]], outputs[self.negatives[part]]
-            total += float(sgns_forward(vectors[self.contexts[part]], *rows)[0])
-        return total / len(self.centers)
 
 
 def neighbours(bench: Bench, workers: int, dim: int = 20, epochs: int = 10) -> None:
