@@ -69,8 +69,9 @@ class Training:
             raise ValueError(f"loss is {settings.loss!r}; it must be 'negative' or 'softmax'")
         if not 0 < settings.lr < np.inf:
             raise ValueError(f"lr is {settings.lr}; it must be a finite number above 0")
-        if not 0 <= settings.subsample_at < np.inf:
-            raise ValueError(f"subsample_at is {settings.subsample_at}; it must be 0 or more")
+        for name in ("subsample_at", "power"):
+            if not 0 <= getattr(settings, name) < np.inf:
+                raise ValueError(f"{name} is {getattr(settings, name)}; it must be 0 or more")
         self.ids, self.counts, self.settings = ids, counts, settings
         self.size = len(ids)
         self.span = min(SPAN, self.size // 20)  # the end of every period is held out

@@ -111,7 +111,7 @@ def ended(work: Callable[[], int]) -> int:
         return work()
     except OSError as error:
         print(sentence(error), file=sys.stderr)
-    except (ValueError, FloatingPointError) as error:
+    except (ValueError, FloatingPointError, MemoryError) as error:
         print(error, file=sys.stderr)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)

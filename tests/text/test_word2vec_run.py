@@ -139,6 +139,7 @@ def test_a_softmax_step_is_the_gradient_of_its_loss(model):
         ({"epochs": 0}, ValueError, "epochs is 0"),
         ({"lr": -1}, ValueError, "lr is -1"),
         ({"subsample_at": -1}, ValueError, "subsample_at is -1"),
+        ({"power": float("nan")}, ValueError, "power is nan"),
     ],
 )
 def test_bad_settings_are_explained(changed, error, said):
