@@ -268,8 +268,8 @@ measured(
     two,
     counter=one,
     because=f"untied, the similarities in the two tables correlate by {span(two)} only. Whether "
-    "one table generalises better changes with the seed at most widths, so that the lab claims it "
-    "for one width only; the quick size here is too short to say",
+    "one table generalises better changes with the seed at every width, so that the lab claims "
+    "nothing there; the quick size here is too short to say",
     lab="tied_or_untied",
 )
 measured(

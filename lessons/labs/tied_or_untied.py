@@ -121,10 +121,10 @@ for (tied, name), width in product(NAMES.items(), WIDTHS):
 
 # %% [markdown]
 # ## What may be claimed
-# Little. Ten more seeds (200 to 209) were looked at after the first five: at $D$ = 4, 16 and 32 the
-# order of the two ways changes with the seed, and no width keeps the 0.01. So the gaps are told.
-# Claimed is an order alone: at $D$ = 8 one table is ahead of two of the same width, and of two of
-# half the width, which have about as many numbers. (The matrix between them is larger, by $3D^2$.)
+# Little. Fifteen seeds have been looked at by now (0 to 4, and 200 to 209). At every width the order
+# of the two ways changes with the seed, so these gaps are told, and nothing is claimed. Claimed is
+# one order alone: a table of eight columns is ahead of two of four, which have about as many numbers.
+# (The matrix between them is larger, by $3D^2$.)
 
 
 # %%
@@ -141,8 +141,7 @@ for width in WIDTHS:
     tell(results, f"tied, D = {width}", f"untied, D = {width}")
 for width in WIDTHS[:-1]:
     tell(results, f"tied, D = {2 * width}", f"untied, D = {width}")
-for other in (8, 4):
-    results.claim("tied, D = 8", "below", f"untied, D = {other}")
+results.claim("tied, D = 8", "below", "untied, D = 4")
 gaps = results.final("tied, shuffled") - results.final("untied, shuffled")
 told = f"On shuffled words the two ways differ by {np.abs(gaps).max():.3f} nats at most"
 results.conclude(told, bool(np.abs(gaps).max() < 0.02))

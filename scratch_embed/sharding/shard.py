@@ -1,0 +1,136 @@
+"""One shard: some rows of a table, and the optimiser that moves them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from scratch_embed import checkpoint
+from scratch_embed.layers.embedding import initial_std
+from scratch_embed.optim import Optimizer
+from scratch_embed.rows import RowGrad
+from scratch_embed.sharding.partition import Partition
+from scratch_embed.tensor import Tensor
+
+BLOCK = 1 << 20  # numbers drawn at once while the rows of a shard are picked out of the table's
+
+
+class Shard:
+    """The rows that `partition` gives to shard `index`, as they would lie in the whole table.
+
+    Workers pull rows and push gradients; `optimizer` makes a step out of them. With several
+    workers the shard keeps their clocks. Step s of a worker is its pull and its push with that s.
+
+        staleness=None    in step: the gradients of all workers for step s are added, in the order
+                          of the workers, and make one step. A pull for s + 1 waits for it.
+        staleness=k       every push makes a step of its own, at once. A pull for step s waits until
+                          no worker is more than k steps behind: none has less than s - k pushed.
+
+    partition, index : the table's cut, and which part this is.
+    embedding_dim, init, seed, dtype : as `Embedding` takes them; the same seed, the same rows.
+    optimizer : a function of a list of Tensors, such as `lambda params: SGD(params, lr=0.1)`.
+    workers : how many push.
+
+    A shard may be asked from several threads at once.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        index: int,
+        embedding_dim: int,
+        optimizer: Callable[[list[Tensor]], Optimizer],
+        seed: int = 0,
+        init: str | float = "N(0,1)",
+        dtype: type = np.float32,
+        workers: int = 1,
+        staleness: int | None = None,
+    ):
+        self.index, self.workers, self.staleness = index, workers, staleness
+        rows = _draw(partition, index, embedding_dim, seed, init, dtype)
+        self.weight = Tensor(rows, requires_grad=True, name=f"shard {index}")
+        self.optimizer = optimizer([self.weight])
+        self.clock = [0] * workers  # steps that each worker has pushed
+        self._waiting: dict[int, RowGrad] = {}  # by worker, of the step that is not complete
+        self._moved = threading.Condition()
+
+    def pull(self, places: np.ndarray, step: int = 0, patience: float | None = None) -> np.ndarray:
+        """A copy of the rows at these places, (n,) -> (n, D), once this step may begin.
+
+        patience : seconds to wait for other workers; TimeoutError after that.
+        """
+        behind = 0 if self.staleness is None else self.staleness
+        with self._moved:
+            if not self._moved.wait_for(lambda: min(self.clock) >= step - behind, patience):
+                raise TimeoutError(
+                    f"shard {self.index}: step {step} waits for worker {np.argmin(self.clock)}, "
+                    f"which has pushed {min(self.clock)} steps"
+                )
+            return self.weight.data[places]
+
+    def push(self, places: np.ndarray, values: np.ndarray, step: int = 0, worker: int = 0) -> None:
+        """The gradient of some rows, from a worker at its step; places () where it has none.
+
+        A push that came before, as after a lost answer, is passed over.
+        """
+        with self._moved:
+            if step < self.clock[worker]:
+                return
+            grad = RowGrad(places, values, self.weight.shape)
+            if self.staleness is not None:
+                self._step(grad)
+            else:
+                self._waiting[worker] = grad
+                if len(self._waiting) == self.workers:
+                    self._step(reduce(add, (self._waiting.pop(w) for w in range(self.workers))))
+            self.clock[worker] = step + 1
+            self._moved.notify_all()
+
+    def _step(self, grad: RowGrad) -> None:
+        self.weight.grad = grad
+        self.optimizer.step()
+        self.weight.grad = None
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Rows, state and clocks as one file."""
+        with self._moved:
+            checkpoint.save(
+                path,
+                weight=self.weight.data,
+                optimizer=self.optimizer.state_dict(),
+                clock=self.clock,
+            )
+
+    def load(self, path: str | os.PathLike) -> None:
+        """Go on from such a file. Raises ValueError for one that does not fit this shard."""
+        saved = checkpoint.load(path)
+        rows = np.asarray(saved.get("weight"))
+        if rows.shape != self.weight.shape or len(saved.get("clock", ())) != self.workers:
+            raise ValueError(
+                f"{path} holds rows {rows.shape} for {len(saved.get('clock', ()))} workers; shard "
+                f"{self.index} has {self.weight.shape} and {self.workers}"
+            )
+        with self._moved:
+            self.optimizer.load_state_dict(saved["optimizer"])
+            self.weight.data[...] = rows
+            self.clock, self._waiting = list(saved["clock"]), {}
+            self._moved.notify_all()
+
+
+def _draw(partition: Partition, index: int, dim: int, seed: int, init, dtype) -> np.ndarray:
+    """The rows of a shard out of the draws for the whole table, which is never held in memory."""
+    rng, mine = np.random.default_rng(seed), partition.rows_of(index)
+    rows = np.empty((len(mine), dim), dtype)
+    block = max(1, BLOCK // dim)
+    for first in range(0, partition.num_embeddings, block):
+        ids = np.arange(first, min(first + block, partition.num_embeddings))
+        drawn = rng.standard_normal((len(ids), dim), dtype)
+        own = partition.owner(ids) == index
+        rows[partition.place(ids[own])] = drawn[own]
+    rows *= rows.dtype.type(initial_std(init, dim))
+    return rows
