@@ -121,10 +121,10 @@ for (tied, name), width in product(NAMES.items(), WIDTHS):
 
 # %% [markdown]
 # ## What may be claimed
-# Little. Fifteen seeds have been looked at by now (0 to 4, and 200 to 209). At every width the order
-# of the two ways changes with the seed, so these gaps are told, and nothing is claimed. Claimed is
-# one order alone: a table of eight columns is ahead of two of four, which have about as many numbers.
-# (The matrix between them is larger, by $3D^2$.)
+# Little. Fifteen seeds have been looked at by now (0 to 4, and 200 to 209). At every width the
+# order of the two ways changes with the seed, so these gaps are told, and nothing is claimed.
+# Claimed is one order alone: a table of eight columns is ahead of two of four, which have about as
+# many numbers. (The matrix between them is larger, by $3D^2$.)
 
 
 # %%
