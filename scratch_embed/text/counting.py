@@ -94,37 +94,35 @@ def count(
     min_count, max_words : rarer words, and more words than so many, get no row and are left out.
     most_read : stop after so many words.
     remembered : so many different words are kept in mind; when there are more, those seen once are
-        forgotten, then those seen twice, ... until half are left, as in word2vec.c. A forgotten
-        word that comes again begins at 0.
+        forgotten, then those seen twice, ... until half are left, as in word2vec.c, and they leave
+        the file as well. A forgotten word that comes again begins at 0.
 
     Raises ValueError when fewer than two words get a row, and what `pieces` raises.
     """
     numbers = _Numbers()
     seen, read, floor = np.zeros(1, np.int64), 0, 0
-    with replacing(path) as temporary:
-        with open(temporary, "wb") as file:
-            for found in map(cut, pieces):
-                found = found[: None if most_read is None else most_read - read]
-                ids = np.fromiter(map(numbers.__getitem__, found), ID, len(found))
-                file.write(ids.data)
-                read += len(found)
-                more = np.bincount(ids, minlength=numbers.next)
-                more[: len(seen)] += seen
-                seen = more
-                if len(numbers) > remembered:
-                    floor = _forget(numbers, seen, floor, remembered // 2)
-                if most_read is not None and read >= most_read:
-                    break
-        tokens, row = _rows(numbers, seen, min_count, max_words)
+    with replacing(path) as temporary, open(temporary, "w+b") as file:
+        for found in map(cut, pieces):
+            found = found[: None if most_read is None else most_read - read]
+            ids = np.fromiter(map(numbers.__getitem__, found), ID, len(found))
+            file.write(ids.data)
+            read += len(found)
+            more = np.bincount(ids, minlength=numbers.next)
+            more[: len(seen)] += seen
+            seen = more
+            if len(numbers) > remembered:
+                floor, kept = _rarest(numbers, seen, floor, remembered // 2)
+                _exchange(file, _new_numbers(kept, len(seen), NOTHING + 1))
+                seen = np.concatenate([[0], seen[kept]])
+            if most_read is not None and read >= most_read:
+                break
+        tokens, kept = _frequent(numbers, seen, min_count, max_words)
         if len(tokens) < 2:
             raise ValueError(
-                f"{read:,} words were read, and {('none', 'only one')[len(tokens)]} of them came "
-                f"{min_count} times: give more text, or a smaller count"
+                f"{read:,} words were read, and {('none', 'only one')[len(tokens)]} of them "
+                f"came {min_count} times: give more text, or a smaller count"
             )
-        kept = [numbers[token] for token in tokens]
-        del numbers
-        with open(temporary, "r+b") as file:
-            checksum = _exchange(file, row)
+        checksum = _exchange(file, _new_numbers(kept, len(seen), 0))
     return Counted(tuple(tokens), seen[kept], read, floor, checksum)
 
 
@@ -147,36 +145,49 @@ def in_pieces(pieces: Iterator[str], num_merges: int) -> tuple[Callable, Iterato
     return cut, chain(sample, pieces), tokenizer
 
 
-def _forget(numbers: _Numbers, seen: np.ndarray, floor: int, most: int) -> int:
-    """Forget the rarest words until at most so many are left; returns the count they had."""
+def _rarest(
+    numbers: _Numbers, seen: np.ndarray, floor: int, most: int
+) -> tuple[int, list[int]]:
+    """Forget the rarest words until at most so many are left, and number those from the start.
+
+    Returns the count that the last forgotten ones had, and the old numbers of those left.
+    """
     while len(numbers) > most:
         floor += 1
         for word in [word for word, number in numbers.items() if seen[number] <= floor]:
             del numbers[word]
-    return floor
+    kept = list(numbers.values())
+    numbers.next = NOTHING + 1 + len(kept)
+    numbers.update(zip(numbers, range(NOTHING + 1, numbers.next)))
+    return floor, kept
 
 
-def _rows(numbers: _Numbers, seen, min_count: int, max_words: int | None):
-    """(words by falling count, the row of each number): -1 for a number without a row."""
+def _frequent(numbers: _Numbers, seen, min_count: int, max_words: int | None):
+    """(words, their numbers), the most frequent first; of equal counts, the one met first."""
     enough = [(word, number) for word, number in numbers.items() if seen[number] >= min_count]
-    enough.sort(key=lambda entry: -seen[entry[1]])  # stable: of equal counts the first comes first
+    enough.sort(key=lambda entry: -seen[entry[1]])
     enough = enough[:max_words]
-    row = np.full(len(seen), -1, ID)
-    row[[number for _, number in enough]] = np.arange(len(enough))
-    return [word for word, _ in enough], row
+    return [word for word, _ in enough], [number for _, number in enough]
 
 
-def _exchange(file: BinaryIO, row: np.ndarray) -> int:
-    """Put rows in the place of numbers, those without a row left out; returns the checksum."""
+def _new_numbers(kept: list[int], size: int, first: int) -> np.ndarray:
+    """(size,) the new number of each old one: those kept get first, first + 1, ...; others -1."""
+    new = np.full(size, -1, ID)
+    new[kept] = np.arange(first, first + len(kept))
+    return new
+
+
+def _exchange(file: BinaryIO, new: np.ndarray) -> int:
+    """Put new numbers in the place of old ones, those below 0 left out; returns the checksum."""
     total, end = 0, 0
     file.seek(0)
     while data := file.read(STRETCH * ID.itemsize):
         back = file.tell()
-        ids = row[np.frombuffer(data, ID)]
+        ids = new[np.frombuffer(data, ID)]
         ids = np.ascontiguousarray(ids[ids >= 0])
         file.seek(end)
         file.write(ids.data)
         total, end = zlib.crc32(ids, total), file.tell()
         file.seek(back)
-    file.truncate(end)
+    file.seek(file.truncate(end))
     return total

@@ -122,9 +122,10 @@ def read(options: argparse.Namespace) -> dict:
     counted = counting.count(
         found, options.out / IDS, cut, options.min_count, options.max_words, options.most_read
     )
-    print(f"{counted.read:,} words read, {len(counted.words):,} different ones get a vector.")
+    kind = "pieces" if options.cut == "pieces" else "words"
+    print(f"{counted.read:,} {kind} read, {len(counted.words):,} different ones get a vector.")
     if counted.forgotten:
-        print(f"There were so many that words seen up to {counted.forgotten} times were forgotten.")
+        print(f"So many differ that those seen up to {counted.forgotten} times were forgotten.")
     return {
         "options": for_checkpoint(options),
         "words": list(counted.words),

@@ -51,6 +51,30 @@ def test_too_many_words_to_remember_are_forgotten_from_the_rarest(tmp_path):
     np.testing.assert_array_equal(np.bincount(ids[0 : len(ids)]), found.counts)
 
 
+def test_what_is_kept_in_mind_does_not_grow_with_the_text(tmp_path, monkeypatch):
+    """A text of ever new words: numbers are given out again, and the file shrinks with them."""
+    made = []
+
+    class Watched(counting._Numbers):
+        def __init__(self):
+            made.append(self)
+
+    monkeypatch.setattr(counting, "_Numbers", Watched)
+    letters = "abcdefghij"
+    new = ["".join(letters[int(digit)] for digit in str(n)) for n in range(5000)]
+    pieces = (" ".join([*new[at : at + 50], "the", "of", "the"]) for at in range(0, 5000, 50))
+    highest = []
+
+    def watched():
+        for piece in pieces:
+            highest.append(made[0].next)
+            yield piece
+
+    found = count(watched(), tmp_path / "ids", min_count=100, remembered=200)
+    assert (found.words, found.counts.tolist()) == (("the", "of"), [200, 100])
+    assert max(highest) <= 200 + 52 + 1 and found.read == 5300
+
+
 def test_reading_stops_after_so_many_words_and_long_ones_are_none(tmp_path):
     pieces = iter(["a b a b a " + "x" * 101, "b b b", "c c c"])
     found = count(pieces, tmp_path / "ids", min_count=1, most_read=8)
