@@ -10,76 +10,103 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed import geometry, plot
+from scratch_embed import geometry
 from scratch_embed.ops.lookup import lookup_forward
-from scratch_embed.simulations.controls import Control, check_values, defaults
+from scratch_embed.simulations.artists import Bars
+from scratch_embed.simulations.simulation import Control, Notice, Simulation
 
 POSITIONS = 8
-WORD = "cat"
-
-CONTROLS = [
-    Control("token", (True, False), True, "Add the token's row"),
-    Control("position", (True, False), True, "Add the position's row"),
-    Control("segment", (True, False), True, "Add the segment's row"),
-    Control("at", tuple(range(POSITIONS)), 3, "Position"),
-]
+WORDS = ("cat", "the", "dog", "sat")
 
 # Rows of lesson 2: with them "cat" at position 3 of sentence A is [0.34, -0.52, -0.07, 0.84].
-TOKEN = np.array([[0.50, -0.60, 0.10, 0.40]])
-SEGMENT = np.array([[0.02, -0.02, -0.02, 0.02]])
+TOKEN = np.array([[0.50, -0.60, 0.10, 0.40], [-0.30, 0.20, 0.65, -0.10],
+                  [0.45, -0.45, 0.20, 0.30], [0.05, 0.55, -0.40, -0.35]])  # fmt: skip
+SEGMENT = np.array([[0.02, -0.02, -0.02, 0.02], [-0.15, 0.10, 0.12, -0.08]])
 POSITION = np.random.default_rng(5).normal(0, 0.3, (POSITIONS, 4)).round(2)
 POSITION[3] = [-0.18, 0.10, -0.15, 0.42]
-
-TABLES = {"token": TOKEN, "position": POSITION, "segment": SEGMENT}
 COLORS = {"token": "orange", "position": "green", "segment": "purple"}
 
 
-def parts(token=True, position=True, segment=True, at: int = 3) -> dict[str, np.ndarray]:
+def parts(
+    word: str = "cat",
+    token: bool = True,
+    position: bool = True,
+    segment: bool = True,
+    at: int = 3,
+    sentence: str = "A",
+) -> dict[str, np.ndarray]:
     """The three rows (D,) by name; zeros where a part is switched off. Their sum is the input.
 
     >>> np.sum(list(parts().values()), axis=0).round(2).tolist()
     [0.34, -0.52, -0.07, 0.84]
     """
-    values = {"token": token, "position": position, "segment": segment, "at": at}
-    check_values(CONTROLS, values)
-    rows = {}
-    for name, table in TABLES.items():
-        ids = np.array([at if name == "position" else 0])
-        row = lookup_forward(table, ids)[0][0]
-        rows[name] = row if values[name] else np.zeros_like(row)
-    return rows
+    chosen = {
+        "token": (TOKEN, WORDS.index(word), token),
+        "position": (POSITION, at, position),
+        "segment": (SEGMENT, "AB".index(sentence), segment),
+    }
+    return {
+        name: lookup_forward(table, np.array([row]))[0][0] * shown
+        for name, (table, row, shown) in chosen.items()
+    }
 
 
-def draw(figure, **values) -> None:
-    """Draw the addition into a Matplotlib figure, whatever was in it before.
+def _build(figure):
+    grid = figure.subplot_mosaic([["token", "position"], ["segment", "sum"], ["alike", "alike"]],
+                                 height_ratios=[1, 1, 0.75])  # fmt: skip
+    reach = 1.35 * np.abs(TOKEN).max() + np.abs(POSITION).max()
+    columns = [str(d) for d in range(TOKEN.shape[1])]
+    bars = {name: Bars(grid[name], columns, reach, color, fontsize=11)
+            for name, color in {**COLORS, "sum": "blue"}.items()}  # fmt: skip
+    heads = {name: grid[name].set_title("x", loc="left") for name in bars}
+    gids = [f"word={word}" for word in WORDS]
+    bars["alike"] = Bars(grid["alike"], WORDS, (-1.4, 1.4), "sky blue", lying=True, gids=gids)
+    grid["alike"].set_title("Cosine of the sum with each token's row", loc="left")
+    return bars, heads
 
-    values: of CONTROLS, by name; the rest take their defaults. Three rows and their sum, all four
-    on one scale.
-    """
-    from matplotlib import rc_context
 
-    check_values(CONTROLS, values)
-    v = {**defaults(CONTROLS), **values}
-    rows = parts(**v)
+def _update(artists, values: dict) -> dict[str, str]:
+    bars, heads = artists
+    rows = parts(**values)
     total = np.sum(list(rows.values()), axis=0)
-    heads = {"token": f'token "{WORD}"', "position": f"+ position {v['at']}",
-             "segment": "+ segment A"}  # fmt: skip
-    figure.clear()
-    figure.set_layout_engine("constrained")
-    with rc_context(plot.STYLE):
-        axes = figure.subplots(1, 4, sharey=True)
-        for ax, (name, row) in zip(axes, rows.items(), strict=False):
-            head = heads[name] + ("" if v[name] else " (off)")
-            _bars(ax, row, plot.PALETTE[COLORS[name]], head)
-        _bars(axes[3], total, plot.PALETTE["blue"], "= input row")
-        axes[0].set_ylabel("value")
-        likeness = geometry.cosine(total, TOKEN[0])
-        figure.suptitle(f'cosine of the sum with the row of "{WORD}": {likeness:+.3f}')
+    names = {
+        "token": f'token "{values["word"]}"',
+        "position": f"+ position {values['at']}",
+        "segment": f"+ segment {values['sentence']}",
+    }
+    for name, row in rows.items():
+        bars[name].set(row)
+        heads[name].set_text(names[name] + ("" if values[name] else " (off)"))
+    bars["sum"].set(total)
+    heads["sum"].set_text("= the input row")
+    some = bool(np.abs(total).max() > 1e-12)
+    likeness = [geometry.cosine(total, row) if some else 0.0 for row in TOKEN]
+    best = int(np.argmax(likeness))
+    colors = ["vermillion" if some and i == best else "sky blue" for i in range(len(WORDS))]
+    bars["alike"].set(likeness, colors=colors)
+    return {
+        "sum": " ".join(f"{x:+.2f}" for x in total),
+        f'cosine with "{values["word"]}"': f"{likeness[WORDS.index(values['word'])]:+.3f}",
+        "most like": WORDS[best] if some else "nothing: the sum is 0",
+    }
 
 
-def _bars(ax, row: np.ndarray, color: str, title: str) -> None:
-    drawn = ax.bar(np.arange(len(row)), row, color=color, edgecolor="black", linewidth=0.5)
-    ax.bar_label(drawn, labels=[f"{number:.2f}" for number in row], fontsize=10, padding=2)
-    ax.axhline(0, color="black", lw=0.8)
-    reach = 1.2 * sum(np.abs(table).max() for table in TABLES.values())
-    ax.set(xticks=range(len(row)), xlabel="column", ylim=(-reach, reach), title=title)
+SIMULATION = Simulation(
+    "Addition: token, position and segment in one row",
+    (
+        Control("word", WORDS, "cat", "Word", page=WORDS[:3]),
+        Control("at", tuple(range(POSITIONS)), 3, "Position", play=True),
+        Control("token", (True, False), True, "Add the token's row"),
+        Control("position", (True, False), True, "Add the position's row"),
+        Control("segment", (True, False), True, "Add the segment's row"),
+        Control("sentence", ("A", "B"), "A", "Segment", page=("A",)),
+    ),
+    Notice(
+        "Slide the word from position 0 to 7. Which of the four sets of bars will move?",
+        "The token's bars never move; the position's do, and with them the sum. One row carries "
+        "both, and order enters in no other way. Switch the token off: whatever the sum is most "
+        "like now, it says nothing of the word.",
+    ),
+    _build,
+    _update,
+)

@@ -1,89 +1,127 @@
-"""Embedding lookup: choose a word, and see the row that its id fetches.
+"""Embedding lookup: choose a word, and see its row fetched from the table.
 
     x = E[id]                     (V, D), one id -> (D,): a copy, and not one multiplication
 
-The numbers of a row mean little alone. Beside the row of another word they do: cat and dog have
-bars of the same heights, and lie side by side when the table is seen from its two widest sides.
+The table is not made up: its rows come from counting which words stand near which in the few
+sentences below (PPMI, and the widest directions of it, as in lesson 18). Cat and dog are told apart
+by little, and so are house and building; "the" stands near everything.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from scratch_embed import geometry, plot
 from scratch_embed.ops.lookup import lookup_forward
-from scratch_embed.simulations.controls import Control, check_values, defaults
+from scratch_embed.simulations.artists import DARK, LIGHT, Bars, Cells, Words
+from scratch_embed.simulations.simulation import Control, Notice, Simulation
+from scratch_embed.text.ppmi import cooccurrence, ppmi, svd_vectors
 
-# The six words of lesson 0, with the printed numbers.
-WORDS = ("the", "cat", "dog", "sat", "house", "on")
-TABLE = np.array(
-    [
-        [-0.12, 0.05, 0.88],
-        [0.72, -0.41, 0.15],
-        [0.68, -0.38, 0.22],
-        [-0.55, 0.62, -0.03],
-        [0.31, 0.15, -0.72],
-        [-0.08, 0.11, 0.79],
-    ]
+WORDS = ("the", "cat", "dog", "kitten", "house", "building", "sat", "on")
+D = 8
+ANIMALS, HOMES = ("cat", "dog", "kitten"), ("house", "building")
+OWN = {"cat": ("purred", "slept"), "kitten": ("purred", "slept"), "dog": ("barked", "slept"),
+       "house": ("roof", "door"), "building": ("roof", "lift")}  # fmt: skip
+STEPS = ("the id", "its row", "the copy", "beside another")
+
+
+@lru_cache(maxsize=1)
+def table() -> np.ndarray:
+    """The rows (8, 8) of WORDS, float64, read-only. The longest has length 1."""
+    sentences = [f"the {a} sat on the {b}" for a in ANIMALS for b in (*HOMES, "mat")]
+    sentences += [f"the {a} {did} and the {a} ran" for a in ANIMALS for did in OWN[a]]
+    sentences += [f"the {b} has a {part} and the {b} is old" for b in HOMES for part in OWN[b]]
+    tokens = " . ".join(sentences).split()
+    words = list(dict.fromkeys(tokens))
+    ids = np.array([words.index(token) for token in tokens])
+    vectors = svd_vectors(ppmi(cooccurrence(ids, len(words), window=2)), D)
+    rows = vectors[[words.index(word) for word in WORDS]]
+    rows = rows / geometry.norms(rows).max()
+    rows.flags.writeable = False  # the cache hands the same array to everybody
+    return rows
+
+
+class _Artists(NamedTuple):
+    cells: Cells
+    words: list  # the names of the rows
+    bars: tuple[Bars, Bars]
+    heads: tuple  # what stands above the panels
+    dots: object
+    here: object
+    names: Words
+
+
+def _build(figure) -> _Artists:
+    rows = table()
+    top, middle, low = figure.subplots(3, 1, height_ratios=[1.5, 1, 1.15])
+    gids = [f"word={word}" for word in WORDS]
+    ids = [f"{word}  {i}" for i, word in enumerate(WORDS)]
+    cells = Cells(top, rows.shape, np.abs(rows).max(), rows=ids, gids=gids, fontsize=9.5)
+    cells.set(rows)
+    top.tick_params(labelbottom=False)
+    for label, gid in zip(top.get_yticklabels(), gids):
+        label.set_gid(gid)
+    reach = 1.35 * np.abs(rows).max()
+    columns = [str(d) for d in range(D)]
+    bars = tuple(
+        Bars(middle, columns, reach, color, width=0.4, shift=shift, fmt=None)
+        for color, shift in (("blue", -0.2), ("orange", 0.2))
+    )
+    middle.set(ylabel="value")
+    view = geometry.pca(rows, 2)
+    low.scatter(*view.coords.T, s=36, color=plot.CYCLE[0], zorder=2)
+    low.margins(0.14, 0.2)
+    here = low.scatter([0, 0], [0, 0], s=170, facecolor="none", linewidth=2,
+                       edgecolor=[plot.PALETTE["blue"], plot.PALETTE["orange"]])  # fmt: skip
+    low.set(xlabel="first direction", ylabel="second")
+    low.set_title("The whole table from its two widest sides", loc="left")
+    names = Words(low, WORDS, gids=gids, fontsize=11)
+    heads = (top.set_title("the", loc="left"), middle.set_title("the", loc="left"))
+    return _Artists(cells, list(top.get_yticklabels()), bars, heads, view.coords, here, names)
+
+
+def _update(artists: _Artists, values: dict) -> dict[str, str]:
+    word, other, step = values["word"], values["other"], STEPS.index(values["step"])
+    ids = np.array([WORDS.index(word), WORDS.index(other)])
+    (row, beside), _ = lookup_forward(table(), ids)
+    artists.cells.frame_row(ids[0] if step > 0 else None)
+    for i, label in enumerate(artists.words):
+        looked = {ids[1]: DARK} if step == 3 else {}
+        looked |= {ids[0]: LIGHT}
+        label.set_backgroundcolor(looked.get(i, "white"))
+    top, middle = artists.heads
+    top.set_text(f'The table E ({len(WORDS)}, {D}): "{word}" has id {ids[0]}')
+    artists.bars[0].set(row if step > 1 else 0 * row)
+    artists.bars[1].set(beside if step > 2 else 0 * row)
+    copied = f"x = E[{ids[0]}]" if step > 1 else "Nothing is copied yet"
+    middle.set_text(copied + (f' (blue) beside E[{ids[1]}] "{other}" (orange)' if step > 2 else ""))
+    artists.here.set_offsets(artists.dots[ids])
+    artists.names.set(artists.dots)
+    numbers = {"id": f"{ids[0]}", "row": " ".join(f"{x:+.2f}" for x in row) if step > 1 else "?",
+               "multiplications": "0"}  # fmt: skip
+    if step > 2:
+        numbers["distance of the two"] = f"{geometry.euclidean(row, beside):.3f}"
+        numbers["cosine of the two"] = f"{geometry.cosine(row, beside):+.3f}"
+    return numbers
+
+
+SIMULATION = Simulation(
+    "Lookup: a word fetches its row",
+    (
+        Control("word", WORDS, "cat", "Word"),
+        Control("other", WORDS, "dog", "Compare with"),
+        Control("step", STEPS, STEPS[-1], "What has happened", play=True),
+    ),
+    Notice(
+        "Which word's bars will look most like those of cat: dog, kitten, house or the?",
+        "The numbers in the frame and the blue bars are the same: a lookup copies a row and "
+        "computes nothing. Words that stand near the same words have bars alike and lie side by "
+        "side below: cat, dog, kitten; house, building. The row of the is like none of them.",
+    ),
+    _build,
+    _update,
+    (6.4, 7.8),
 )
-TABLE.flags.writeable = False
-
-
-def controls(words=WORDS) -> list[Control]:
-    """The controls for a table with these words: which row is read, and which stands beside it."""
-    words = tuple(words)
-    word, other = ("cat", "dog") if {"cat", "dog"} <= set(words) else (words[0], words[-1])
-    return [Control("word", words, word, "Word"), Control("other", words, other, "Compare with")]
-
-
-CONTROLS = controls()
-
-
-def draw(figure, table: np.ndarray = TABLE, words=WORDS, **values) -> None:
-    """Draw the lookup into a Matplotlib figure, whatever was in it before.
-
-    table: (V, D), V >= 2 and D >= 2; words: its V words. values: of `controls(words)`, by name; the
-    rest take their defaults. Left the two rows, right all words on the first two principal
-    components. Raises ValueError for a table and words that do not fit, or for an unknown word.
-    """
-    from matplotlib import rc_context
-
-    table, words = np.asarray(table), tuple(words)
-    if table.ndim != 2 or min(table.shape) < 2 or len(table) != len(words):
-        raise ValueError(
-            f"table has shape {table.shape} for {len(words)} words; it must be "
-            f"({len(words)}, D), with two rows and two columns or more"
-        )
-    check_values(controls(words), values)
-    v = {**defaults(controls(words)), **values}
-    figure.clear()
-    figure.set_layout_engine("constrained")
-    with rc_context(plot.STYLE):
-        left, right = figure.subplots(1, 2)
-        _rows(left, table, words, v["word"], v["other"])
-        _map(right, table, words, v["word"], v["other"])
-
-
-def _rows(ax, table, words, word, other) -> None:
-    ids = [words.index(word), words.index(other)]
-    (row, beside), _ = lookup_forward(table, np.array(ids))
-    names = [f'"{name}", row {i}' for name, i in zip((word, other), ids, strict=True)]
-    series = dict(zip(names, (row, beside), strict=True))  # one entry if both are the same word
-    plot.bars(ax, [str(j) for j in range(len(row))], series, xlabel="column", ylabel="value",
-              fmt="{:.2f}" if len(row) <= 4 else None)  # fmt: skip
-    ax.axhline(0, color="black", lw=0.8)
-    reach = 1.2 * np.abs(table).max()
-    ax.set(ylim=(-reach, reach))
-    ax.set_title(f"Distance {geometry.euclidean(row, beside):.4f}, "
-                 f"cosine {geometry.cosine(row, beside):+.3f}")  # fmt: skip
-    ax.legend(fontsize=10, frameon=False, loc="lower left")
-
-
-def _map(ax, table, words, word, other) -> None:
-    view = geometry.pca(table, 2)
-    plot.scatter_labels(ax, view.coords, words, xlabel="first principal component",
-                        ylabel="second principal component",
-                        title=f"All rows, {view.share.sum():.1%} of the variance")  # fmt: skip
-    for name, color in ((other, plot.CYCLE[1]), (word, plot.CYCLE[0])):
-        ax.scatter(*view.coords[words.index(name)], s=210, facecolor="none", edgecolor=color,
-                   linewidth=2)  # fmt: skip

@@ -17,16 +17,14 @@ from scratch_embed import images, plot
 from scratch_embed.layers import PatchEmbed
 from scratch_embed.ops.patches import unfold_forward
 from scratch_embed.ops.project import project_forward
-from scratch_embed.simulations.controls import Control, check_values, defaults
+from scratch_embed.simulations.simulation import Control, Notice, Simulation
 
 SIDE = 224  # pixels
 COLOURS = {"red": "vermillion", "green": "green", "blue": "blue"}  # channel -> plot.PALETTE
 
-CONTROLS = [
-    Control("patch_size", (4, 8, 16, 32), 16, "Patch size"),
-    Control("row", tuple(range(SIDE)), 24, "Pixel row inside the patch"),
-    Control("column", tuple(range(SIDE)), 104, "Pixel column inside the patch"),
-]
+PIXELS = tuple(range(0, SIDE, 4))  # where a click can be told from its neighbour
+COARSE = tuple(range(8, SIDE, 16))  # and where it can on a page that holds every state
+SIZES = (4, 8, 16, 32)
 
 
 class Patch(NamedTuple):
@@ -52,10 +50,17 @@ def _projection(patch_size: int) -> PatchEmbed:
     return PatchEmbed(SIDE, patch_size, 3, 768, rng=0)
 
 
+@lru_cache(maxsize=4)
+def _flats(patch_size: int) -> np.ndarray:
+    return unfold_forward(picture(), patch_size)[0]
+
+
 def patch_at(patch_size: int = 16, row: int = 24, column: int = 104) -> Patch:
-    """The patch that holds a pixel. ValueError for a pixel or a size that CONTROLS lack."""
-    check_values(CONTROLS, {"patch_size": patch_size, "row": row, "column": column})
-    flats = unfold_forward(picture(), patch_size)[0]
+    """The patch that holds a pixel. ValueError for a pixel that the picture lacks."""
+    for name, value in {"row": row, "column": column}.items():
+        if not 0 <= value < SIDE:
+            raise ValueError(f"{name} is {value}; the picture has pixels 0 to {SIDE - 1}")
+    flats = _flats(patch_size)
     index = row // patch_size * (SIDE // patch_size) + column // patch_size
     flat = flats[index]
     weight = _projection(patch_size).projection.weight.numpy()
@@ -63,52 +68,75 @@ def patch_at(patch_size: int = 16, row: int = 24, column: int = 104) -> Patch:
     return Patch(index, len(flats), flat, projected, float(flat.reshape(3, -1).var(axis=1).mean()))
 
 
-def draw(figure, **values) -> None:
-    """Draw the visualizer into a Matplotlib figure, whatever was in it before.
-
-    values: of CONTROLS, by name; the rest take their defaults. Left the picture with its grid and
-    the patch that holds the pixel framed; right the numbers of that patch, and its vector.
-    """
-    from matplotlib import rc_context
-
-    check_values(CONTROLS, values)
-    v = {**defaults(CONTROLS), **values}
-    patch, P = patch_at(**v), v["patch_size"]
-    figure.clear()
-    with rc_context(plot.STYLE):
-        axes = figure.subplot_mosaic([["picture", "flat"], ["picture", "vector"]],
-                                     width_ratios=[1, 1.25])  # fmt: skip
-        _grid(axes["picture"], patch, P)
-        _flat(axes["flat"], patch, P)
-        y = patch.projected
-        axes["vector"].plot(y, color="black", lw=0.7)
-        axes["vector"].set(xlabel="column", ylabel="value", xlim=(0, len(y) - 1),
-                           title=f"Projected by W ({len(y)}, {len(patch.flat):,}), untrained: "
-                                 f"{len(y)} numbers")  # fmt: skip
-
-
-def _grid(ax, patch: Patch, P: int) -> None:
+def _build(figure):
+    from matplotlib.collections import LineCollection
     from matplotlib.patches import Rectangle
 
-    ax.imshow(np.moveaxis(picture(), 0, -1), extent=(0, SIDE, SIDE, 0))
-    lines = np.arange(0, SIDE + 1, P)
-    for along in (ax.hlines, ax.vlines):
-        along(lines, 0, SIDE, color="white", lw=0.25 if P < 8 else 0.6)
+    for P in SIZES:
+        patch_at(P)  # now each size is cut, and has its projection
+    top, middle, low = figure.subplots(3, 1, height_ratios=[2.3, 1, 0.8])
+    shown = top.imshow(np.moveaxis(picture(), 0, -1), extent=(0, SIDE, SIDE, 0))
+    shown.set_gid("column@x & row@y")
+    grid = {}
+    for P in SIZES:  # all four grids; the one of this patch size is shown
+        along = np.arange(0, SIDE + 1, P)
+        lines = [[(x, 0), (x, SIDE)] for x in along] + [[(0, y), (SIDE, y)] for y in along]
+        grid[P] = LineCollection(lines, colors="white", linewidths=0.3 if P < 8 else 0.6)
+        top.add_collection(grid[P])
+    frames = [Rectangle((0, 0), 1, 1, fill=False, ec=colour, lw=width, clip_on=False)
+              for width, colour in ((5, "black"), (2.5, plot.PALETTE["yellow"]))]  # fmt: skip
+    for frame in frames:  # seen on any ground
+        top.add_patch(frame)
+    top.set(xlabel="pixel column", ylabel="pixel row", xticks=range(0, SIDE + 1, 32),
+            yticks=range(0, SIDE + 1, 32))  # fmt: skip
+    curves = [middle.plot([], [], color=plot.PALETTE[colour], lw=1, label=name)[0]
+              for name, colour in COLOURS.items()]  # fmt: skip
+    middle.set(xlim=(0, 1), ylim=(0, 1.05), xticks=[], ylabel="value",
+               xlabel="place in the patch: all red, all green, all blue")  # fmt: skip
+    vector = low.plot(np.zeros(768), color="black", lw=0.7)[0]
+    low.set(xlabel="column of the vector", xlim=(0, 767), ylim=(-2.2, 2.2), ylabel="value")
+    heads = [ax.set_title("x", loc="left") for ax in (top, middle, low)]
+    return grid, frames, curves, vector, heads
+
+
+def _update(artists, values: dict) -> dict[str, str]:
+    grid, frames, curves, vector, heads = artists
+    patch, P = patch_at(**values), values["patch_size"]
+    for side, lines in grid.items():
+        lines.set_visible(side == P)
     top, left = np.array(divmod(patch.index, SIDE // P)) * P
-    for width, colour in ((5, "black"), (2.5, plot.PALETTE["yellow"])):  # seen on any ground
-        ax.add_patch(Rectangle((left, top), P, P, fill=False, ec=colour, lw=width, clip_on=False))
-    n = patch.count
-    ax.set_title(f"{n:,} patches of {P} x {P}; {n:,}² = {n * n:,}")
-    ax.set(xlabel="pixel column", ylabel="pixel row", xticks=range(0, SIDE + 1, 32),
-           yticks=range(0, SIDE + 1, 32))  # fmt: skip
+    for frame in frames:
+        frame.set_bounds(left, top, P, P)
+    for k, curve in enumerate(curves):
+        curve.set_data((np.arange(P * P) + k * P * P) / (3 * P * P - 1),
+                       patch.flat[k * P * P : (k + 1) * P * P])  # fmt: skip
+    vector.set_ydata(patch.projected)
+    n, long = patch.count, len(patch.flat)
+    heads[0].set_text(f"{n:,} patches of {P} x {P}")
+    heads[1].set_text(f"Patch {patch.index} flattened: {long:,} values")
+    heads[2].set_text(f"Projected by W (768, {long:,}), untrained: 768 values")
+    return {
+        "patches": f"{n:,}",
+        "pairs that attention compares": f"{n:,} x {n:,} = {n * n:,}",
+        "values in a patch": f"3 x {P} x {P} = {long:,}",
+        "variance within a colour": f"{patch.variance:.2g}",
+    }
 
 
-def _flat(ax, patch: Patch, P: int) -> None:
-    for channel, (name, colour) in enumerate(COLOURS.items()):
-        places = np.arange(channel * P * P, (channel + 1) * P * P)
-        ax.plot(places, patch.flat[places], color=plot.PALETTE[colour], lw=0.9, label=name)
-    ax.set(xlabel="place in the flattened patch", ylabel="value", ylim=(0, 1.25),
-           xlim=(0, len(patch.flat) - 1),
-           title=f"Patch {patch.index}: {len(patch.flat):,} values, "
-                 f"variance {patch.variance:.2g}")  # fmt: skip
-    ax.legend(ncols=3, fontsize=9, loc="upper right")
+SIMULATION = Simulation(
+    "Patches: a photograph as a sequence",
+    (
+        Control("patch_size", SIZES, 16, "Patch size"),
+        Control("row", PIXELS, 24, "Pixel row inside the patch", page=COARSE),
+        Control("column", PIXELS, 104, "Pixel column inside the patch", page=COARSE),
+    ),
+    Notice(
+        "Click a patch of plain backdrop, then one with an edge in it. Whose curves will be flat?",
+        "The backdrop gives three flat curves, an edge gives steps: the variance differs a "
+        "thousandfold, while both become 768 numbers. Halve the side of a patch and there are four "
+        "times as many, sixteen times the pairs.",
+    ),
+    _build,
+    _update,
+    (6.4, 8.6),
+)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed import plot, sizes
-from scratch_embed.simulations.controls import Control, check_values, defaults
+from scratch_embed import sizes
+from scratch_embed.simulations.artists import Bars
+from scratch_embed.simulations.simulation import Control, Notice, Simulation
 
 # Language models only: the "rows" of a ViT are the values of a patch, not a vocabulary.
 MODELS = {name: m for name, m in sizes.MODELS.items() if not name.startswith("ViT")}
@@ -21,13 +22,8 @@ MODELS = {name: m for name, m in sizes.MODELS.items() if not name.startswith("Vi
 # Round numbers, and between them what the models chose, so that each model can be dialled in.
 ROWS = {1000 * 2**k for k in range(9)} | {m.num_embeddings for m in MODELS.values()}
 COLUMNS = {64 * 2**k for k in range(8)} | {m.embedding_dim for m in MODELS.values()}
-ROWS_SHOWN = (800, 330_000)  # from edge to edge of the picture
-
-CONTROLS = [
-    Control("num_embeddings", tuple(sorted(ROWS)), 32_000, "Vocabulary V"),
-    Control("embedding_dim", tuple(sorted(COLUMNS)), 4_096, "Dimensions D"),
-    Control("dtype", ("float32", "float16", "int8"), "float16", "Type of a number"),
-]
+CELLS = 64  # of the picture, either way: one is a block of BLOCK rows and columns
+BLOCK = (256_000 // CELLS, 12_288 // CELLS)
 
 
 class Size(NamedTuple):
@@ -49,54 +45,64 @@ def size(num_embeddings: int = 32_000, embedding_dim: int = 4_096, dtype="float1
     return Size(params, sizes.mb(held), sizes.mib(held))
 
 
-def draw(figure, **values) -> None:
-    """Draw the explorer into a Matplotlib figure, whatever was in it before.
+def _build(figure):
+    from matplotlib.patches import Rectangle
 
-    values: of CONTROLS, by name; the rest take their defaults. Left the plane of V and D, where the
-    tables of one size lie on a line. Right the memory of this table among those of the models.
-    """
-    from matplotlib import rc_context
+    top, low = figure.subplots(2, 1, height_ratios=[1.25, 1])
+    cells = np.random.default_rng(0).standard_normal((CELLS, CELLS))
+    top.pcolormesh(cells, cmap="PuOr_r", vmin=-4, vmax=4, rasterized=True)
+    blank = [Rectangle((0, 0), 1, 1, fc="white", zorder=2) for _ in range(2)]
+    frame = Rectangle((0, 0), 1, 1, fill=False, ec="black", lw=2, zorder=3, clip_on=False)
+    for shape in (*blank, frame):
+        top.add_patch(shape)
+    rows, columns = np.array([0, 64_000, 128_000, 256_000]), np.array([0, 4096, 8192, 12_288])
+    top.set_yticks(rows / BLOCK[0], [f"{n:,}" for n in rows])
+    top.set_xticks(columns / BLOCK[1], [f"{n:,}" for n in columns])
+    top.set(xlim=(0, CELLS), ylim=(CELLS, 0), ylabel="rows V", xlabel="columns D")
+    head = top.set_title("x", loc="left")
+    low.set_xscale("log")
+    bars = Bars(low, ["this table", *MODELS], (0.05, 400_000), "blue", lying=True, fontsize=9.5)
+    low.set(xlabel="MiB (each step is ten times)")
+    low.tick_params(axis="y", labelsize=9.5)
+    return blank, frame, head, bars
 
-    check_values(CONTROLS, values)
-    v = {**defaults(CONTROLS), **values}
-    V, D, dtype = v["num_embeddings"], v["embedding_dim"], v["dtype"]
+
+def _update(artists, values: dict) -> dict[str, str]:
+    blank, frame, head, bars = artists
+    V, D, dtype = values["num_embeddings"], values["embedding_dim"], values["dtype"]
+    high, wide = V / BLOCK[0], D / BLOCK[1]
+    frame.set_bounds(0, 0, wide, high)
+    blank[0].set_bounds(wide, 0, CELLS - wide, CELLS)
+    blank[1].set_bounds(0, high, CELLS, CELLS - high)
+    head.set_text(f"A cell: {BLOCK[0]:,} x {BLOCK[1]} numbers; this table fills {high * wide:,.1f}")
     yours = size(V, D, dtype)
-    figure.clear()
-    figure.set_layout_engine("constrained")
-    with rc_context(plot.STYLE):
-        figure.suptitle(f"{V:,} x {D:,} = {yours.params:,} numbers\n"
-                        f"{yours.mb:,.2f} MB = {yours.mib:,.2f} MiB in {dtype}")  # fmt: skip
-        left, right = figure.subplots(1, 2)
-        _plane(left, V, D, yours)
-        _models(right, V, D, dtype)
+    tables = {"this table": (V, D)}
+    tables |= {name: (m.num_embeddings, m.embedding_dim) for name, m in MODELS.items()}
+    held = [size(*table, dtype).mib for table in tables.values()]
+    same = ["blue" if table == (V, D) else "sky blue" for table in tables.values()]
+    bars.set(held, [f" {number:,.1f}" for number in held], ["vermillion", *same[1:]])
+    return {
+        "numbers": f"{V:,} x {D:,} = {yours.params:,}",
+        "memory": f"{yours.mib:,.2f} MiB = {yours.mb:,.2f} MB in {dtype}",
+    }
 
 
-def _plane(ax, V: int, D: int, yours: Size) -> None:
-    x = np.array(ROWS_SHOWN)
-    for power in range(5, 10):
-        ax.plot(x, 10**power / x, color="0.8", lw=1, zorder=1)
-        at = min(10**power / 100, 150_000)  # at 100 columns, or where the picture still has room
-        ax.text(at, 10**power / at, sizes.human(10**power, 0), fontsize=9, color="0.35",
-                rotation=-38, ha="center", va="top")  # fmt: skip
-    ax.plot(x, yours.params / x, "--", color=plot.CYCLE[1], lw=1.4, zorder=1)
-    points = {(m.num_embeddings, m.embedding_dim) for m in MODELS.values()}
-    ax.scatter(*zip(*sorted(points)), s=40, color=plot.CYCLE[0], edgecolor="black", linewidth=0.5,
-               zorder=2, label="models")  # fmt: skip
-    ax.scatter([V], [D], s=150, marker="D", color=plot.CYCLE[1], edgecolor="black", zorder=3,
-               label="this table")  # fmt: skip
-    ax.set(xscale="log", yscale="log", xlim=ROWS_SHOWN, ylim=(48, 17_000), xlabel="vocabulary V",
-           ylabel="dimensions D", title="On a grey line: tables of one size")  # fmt: skip
-    ax.legend(fontsize=9, loc="upper left")
-
-
-def _models(ax, V: int, D: int, dtype: str) -> None:
-    entries = {name: (m.num_embeddings, m.embedding_dim) for name, m in MODELS.items()}
-    entries["this table"] = (V, D)
-    ranked = sorted(entries, key=lambda name: (size(*entries[name]).params, name == "this table"))
-    held = [size(*entries[name], dtype).mib for name in ranked]
-    colors = [plot.CYCLE[name == "this table"] for name in ranked]
-    drawn = ax.barh(ranked, held, color=colors, edgecolor="white")
-    ax.bar_label(drawn, labels=[f"{number:,.1f}" for number in held], fontsize=9, padding=3)
-    ax.set(xscale="log", xlim=(0.04, 40_000), xlabel=f"MiB in {dtype} (each step is ten times)",
-           title="Token tables of models")  # fmt: skip
-    ax.tick_params(axis="y", labelsize=9)
+SIMULATION = Simulation(
+    "The size of a token table",
+    (
+        Control("num_embeddings", tuple(sorted(ROWS)), 32_000, "Rows V (the vocabulary)",
+                page=(1000, 8000, 16_000, 30_522, 32_000, 50_257, 64_000, 128_256, 256_000)),
+        Control("embedding_dim", tuple(sorted(COLUMNS)), 4_096, "Columns D",
+                page=(64, 256, 512, 768, 1024, 2048, 4096, 8192, 12_288)),
+        Control("dtype", ("float32", "float16", "int8"), "float16", "Type of a number"),
+    ),
+    Notice(
+        "Twice the rows, or twice the columns: which of the two makes the table larger?",
+        "Either way twice as large: the coloured block doubles in height or in width, and its "
+        "cells are the numbers. V = 32,000 and D = 4,096 are Llama 2: 250 MiB at two bytes each. "
+        "Every model below is drawn at the same bytes for a number.",
+    ),
+    _build,
+    _update,
+    (6.4, 7.4),
+)  # fmt: skip

@@ -7,6 +7,7 @@
     print(walk)                      # the whole story in text
     walk.entry(5)                    # one entry of step 5 worked out: rule, numbers, nudge, code
     walk.backward[0].parts           # its steps as arrays
+    walk.html("trace.html")          # a page to walk through, in one file
     walk.figure(5)                   # the graph after five steps, as a matplotlib Figure
 
 Nothing in the engine prints or calls back for this: the tape holds all there is to tell.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -238,6 +240,16 @@ class Trace:
         from scratch_embed.trace.text import page_of
 
         return page_of(self)
+
+    def html(self, path: str | Path) -> Path:
+        """Write the walk as one HTML file that works without a network. Returns the path.
+
+        Enter, b and the arrows do what they do in the terminal. Raises ValueError for a trace of
+        more steps than a page holds, OSError where the file cannot be written.
+        """
+        from scratch_embed.trace.page import write
+
+        return write(self, path)
 
     def figure(self, step: int | None = None):
         """The graph with its values and gradients after `step`, as a matplotlib Figure.

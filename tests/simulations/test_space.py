@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed import geometry, plot
-from scratch_embed.simulations import space
-from scratch_embed.simulations.controls import check_values, defaults
+from scratch_embed import geometry
+from scratch_embed.simulations import Scene, load, space
 
 GROUPS = np.array([0, 0, 1, 1, 1, 2])  # of unequal sizes, one of them alone
 
@@ -65,31 +64,20 @@ def test_every_theme_has_words_that_differ(theme):
     assert set(groups) == set(space.THEMES[theme])
 
 
-def dots(figure) -> np.ndarray:
-    return np.concatenate([np.asarray(c.get_offsets()) for c in figure.axes[0].collections])
-
-
-def test_moving_a_control_moves_the_picture():
-    figure, _ = plot.figure()
-    space.draw(figure)
-    before, bars = dots(figure), [bar.get_height() for bar in figure.axes[1].patches]
-    assert figure.axes[0].get_title() == "Training step 0 / 500"
-    np.testing.assert_allclose(bars, space.simulate().tables[0, 0])  # the row of "cat"
-    space.draw(figure, step=500)
-    assert len(figure.axes) == 3 and np.abs(dots(figure) - before).max() > 0.5
-    space.draw(figure, step=500, word="blue", dim=2)
-    assert 'The row of "blue"' == figure.axes[1].get_title()
-    assert len(figure.axes[1].patches) == 2
-    space.draw(figure, theme="Grammar", word="cat")  # which it does not have
-    assert 'The row of "house"' == figure.axes[1].get_title()
-
-
-def test_controls_open_on_allowed_values_and_refuse_others():
-    check_values(space.CONTROLS, defaults(space.CONTROLS))
-    with pytest.raises(ValueError, match="step is 3; choose one of 0, 5, 10, ..., 500"):
-        check_values(space.CONTROLS, {"step": 3})
-    with pytest.raises(TypeError, match="'speed' is not a control; there are theme, dim"):
-        check_values(space.CONTROLS, {"speed": 1})
+def test_a_move_shows_the_recorded_frame():
+    scene = Scene(load("space"), dim=2)
+    run = space.simulate("Animals & Colors", 2)
+    dots, _, words, bars, *_ = scene.artists
+    for step in (0, 500):
+        scene.move(step=step)
+        shown = np.concatenate([np.asarray(group.get_offsets()) for group in dots])
+        reach = np.abs(run.tables[[0, -1]]).max()
+        np.testing.assert_allclose(shown, run.tables[step] / reach)  # groups stand in order
+        heights = [bar.get_height() for bar in bars]
+        np.testing.assert_allclose(heights, [*run.tables[step, 0], *[0] * 30])  # the row of cat
+    scene.move(theme="Grammar", word="cat")  # which it does not have
+    assert "nearest to house" in scene.numbers
+    assert [text.get_gid() for text in words.texts[:2]] == ["word=house", "word=tree"]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ python -m lessons 11 --trace       walk through the backward of lesson 11
 python -m lessons all              run every lesson, lab and page of claims, a line each
 python -m lessons exercise [NAME]  write a piece yourself, and have it checked
 python -m lessons quiz [N ...]     ten questions of lessons that are done, or those of lesson N
+python -m lessons play [NAME]      list the pictures that move, or open one in the browser
 python -m lessons lab [NAME]       list the experiments, or run one (all: every one)
 python -m lessons claims [PAGE]    what printed sources say, judged
 python -m lessons errata [SOURCE]  what they print that is wrong, and what is right
@@ -107,6 +108,10 @@ def _main(course: Course, argv: list[str]) -> int:
         from scratch_embed.lesson.quiz.command import main as quiz
 
         return quiz(course, argv[1:])
+    if argv[:1] == ["play"]:
+        from scratch_embed.lesson.play.command import main as play
+
+        return play(argv[1:])
     arguments = _parse(parser(), argv)
     if arguments.forget:
         print("Forgotten." if notes.forget() else "There was nothing to forget.")

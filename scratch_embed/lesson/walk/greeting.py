@@ -14,6 +14,7 @@ python -m lessons 0             read a lesson: by number, name or part of it
 python -m lessons 0 --step      walk through it, an Enter a step
 python -m lessons exercise      write a piece yourself, and have it checked
 python -m lessons quiz          questions of what you have read
+python -m lessons play          pictures with something to move
 python -m lessons glossary      the words, and the lessons that explain them
 python -m lessons lab           the experiments
 python -m lessons claims        what printed sources say, judged

@@ -1,0 +1,96 @@
+"""`python -m lessons play`: lists the simulations, opens one, writes one."""
+
+from __future__ import annotations
+
+import argparse
+
+from scratch_embed.files import check_writable, sentence
+from scratch_embed.lesson.usage import Parser, UsageError
+from scratch_embed.look.terminal import paint, width, wrap
+
+EXAMPLES = """\
+python -m lessons play                         list the simulations
+python -m lessons play lookup                  open one in the browser (Ctrl-C ends it)
+python -m lessons play lookup --set word=dog   open it with a control moved
+python -m lessons play lookup --html FILE      a page that holds every state, for any browser
+python -m lessons play lookup --png FILE       one state as a picture
+python -m lessons play lookup --window         a window instead of the browser
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Returns 0; UsageError for a wrong name or value."""
+    made = Parser(
+        prog="python -m lessons play",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument("name", nargs="?", help="which simulation")
+    made.add_argument("--set", action="append", default=[], metavar="CONTROL=VALUE",
+                      help="how it opens (may be given more than once)")  # fmt: skip
+    made.add_argument("--html", metavar="FILE", help="write a page with every state in it")
+    made.add_argument("--png", metavar="FILE", help="write one state as a picture")
+    made.add_argument("--window", action="store_true", help="open a window")
+    made.add_argument("--port", type=int, default=0, help="of the local server (0: a free one)")
+    made.add_argument("--no-browser", action="store_true", help="only print the address")
+    arguments = made.parse_args(argv)
+    if arguments.name is None:
+        if argv:
+            raise UsageError(f"{argv[0]} needs a simulation: name one.")
+        print(listing())
+        return 0
+    try:
+        return _open(arguments)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"play {arguments.name}: {error}.") from None
+    except OSError as error:
+        raise UsageError(f"play {arguments.name}: {sentence(error)}") from None
+
+
+def listing() -> str:
+    """All simulations, with the question that each asks."""
+    from scratch_embed.simulations import NAMES, load
+
+    lines = []
+    for name in NAMES:
+        simulation = load(name)
+        lines.append(f"{paint(name, 'bold')}  {simulation.title}")
+        lines += wrap(simulation.notice.question, width(), "    ")
+    return "\n".join([*lines, "", "python -m lessons play NAME opens one in the browser"])
+
+
+def _open(arguments: argparse.Namespace) -> int:
+    from scratch_embed.lesson.play.values import read_values
+    from scratch_embed.simulations import Scene, load
+
+    simulation = load(arguments.name)
+    typed = [tuple(word.partition("=")[::2]) for word in arguments.set]
+    values = read_values(simulation.controls, typed)
+    if arguments.html:
+        from scratch_embed.lesson.play.page import write_page
+
+        if values:
+            raise ValueError("--html holds every state, so --set has nothing to set: leave it out")
+        check_writable(arguments.html)
+        print(write_page(arguments.name, arguments.html))
+    if arguments.png:
+        print(_picture(Scene(simulation, **values), arguments.png))
+    if arguments.window:
+        from scratch_embed.lesson.play.window import show
+
+        show(simulation, **values)
+    if not (arguments.html or arguments.png or arguments.window):
+        from scratch_embed.lesson.play.server import serve
+
+        if not 0 <= arguments.port < 65536:
+            raise ValueError(f"--port is {arguments.port}; it goes from 0 to 65535")
+        serve(Scene(simulation, **values), arguments.port, not arguments.no_browser)
+    return 0
+
+
+def _picture(scene, path: str):
+    """One state, written by `plot.save`."""
+    from scratch_embed import plot
+
+    return plot.save(scene.figure, path)

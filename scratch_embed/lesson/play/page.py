@@ -1,0 +1,79 @@
+"""A simulation as one file for a browser: every state is in it, and nothing is asked of a network.
+
+    write_page("lookup", "lookup.html")
+
+The states are drawn beforehand. Two states differ in a few of their artists, so what the SVG says
+of an artist is a piece that is kept once, and a state is the list of its pieces; all of it is one
+block, compressed, that the browser unpacks. A move puts in the pieces that are others.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import sys
+import zlib
+from importlib.resources import files
+from pathlib import Path
+
+from tqdm import tqdm
+
+from scratch_embed.files import replacing
+from scratch_embed.lesson.play.frames import Frame, frame, kind, pieces, told
+from scratch_embed.simulations import Scene, Simulation, load
+
+
+def write_page(name: str, path: str | Path, progress: bool = True) -> Path:
+    """Write the page of a simulation. OSError where nothing can be written."""
+    simulation = load(name)
+    with replacing(path) as temporary:
+        temporary.write_text(page(simulation, progress), encoding="utf-8")
+    return Path(path)
+
+
+def page(simulation: Simulation, progress: bool = False) -> str:
+    """The page with all states in it."""
+    scene, kept, shown = Scene(simulation), {}, []
+    states = tqdm(simulation.states(), total=simulation.num_states, unit="state", leave=False,
+                  disable=not (progress and sys.stderr.isatty()))  # fmt: skip
+    for values in states:
+        at = frame(scene, **values)
+        numbers = [f"{key}\t{value}" for key, value in at.numbers.items()]
+        shown.append([[kept.setdefault(piece, len(kept)) for piece in some]
+                      for some in (pieces(at.svg), numbers)])  # fmt: skip
+    block = json.dumps({"pieces": list(kept), "frames": shown}, separators=(",", ":"))
+    packed = base64.b64encode(zlib.compress(block.encode("utf-8"), 9)).decode("ascii")
+    return filled(simulation, frame(scene, **simulation.defaults), packed)
+
+
+def live_page(simulation: Simulation, first: Frame) -> str:
+    """The same page for a server that draws each state when it is asked for."""
+    return filled(simulation, first, packed="", live=True)
+
+
+def filled(simulation: Simulation, first: Frame, packed: str, live: bool = False) -> str:
+    """The template with a simulation in it."""
+    controls = []
+    for control in simulation.controls:
+        values = control.values if live else control.on_page
+        shape = kind(control)
+        controls.append({
+            "name": control.name, "label": control.label, "play": control.play,
+            "kind": "menu" if shape == "text" and not live else shape,
+            "values": [told(value) for value in values], "start": values.index(control.default),
+        })  # fmt: skip
+    spec = {"controls": controls, "live": live, "numbers": list(first.numbers.items())}
+    places = {
+        "TITLE": html.escape(simulation.title),
+        "QUESTION": html.escape(simulation.notice.question),
+        "LOOK": html.escape(simulation.notice.look),
+        "SVG": first.svg,
+        # inside a script only this could end it
+        "SPEC": json.dumps(spec).replace("</", "<\\/"),
+        "PACKED": packed,
+    }
+    text = files("scratch_embed.lesson.play").joinpath("page.html").read_text(encoding="utf-8")
+    for name, value in places.items():
+        text = text.replace("{{" + name + "}}", value)
+    return text

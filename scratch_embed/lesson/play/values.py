@@ -1,0 +1,45 @@
+"""Values of controls as a person types them, on a command line or in an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scratch_embed.lesson.play.frames import told
+from scratch_embed.simulations import Control
+
+
+def read_values(controls: Iterable[Control], typed: Iterable[tuple[str, str]]) -> dict:
+    """The values that (name, text) pairs stand for.
+
+    TypeError for a name that no control has, ValueError for a text that none of its values is.
+    """
+    by_name = {control.name: control for control in controls}
+    values = {}
+    for name, text in typed:
+        if name not in by_name:
+            raise TypeError(f"there is no control {name}; there are {', '.join(by_name)}")
+        values[name] = read_value(by_name[name], text)
+    return values
+
+
+def read_value(control: Control, text: str):
+    """The value of a control that a text stands for.
+
+    >>> read_value(Control("tied", (True, False), True, "Tied"), "off")
+    False
+    """
+    if not control.free:
+        for value in control.values:
+            if text == told(value) or text == str(value) or _same_number(text, value):
+                return value
+    control.check(text)
+    return text
+
+
+def _same_number(text: str, value) -> bool:
+    if isinstance(value, (str, bool)):
+        return False
+    try:
+        return float(text.replace(",", "")) == value
+    except ValueError:
+        return False

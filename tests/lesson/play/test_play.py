@@ -1,0 +1,263 @@
+"""The front ends: a picture, a whole page, a careful server, a window, a command."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+import zlib
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from itertools import product
+from pathlib import Path
+
+import pytest
+from matplotlib import image
+
+from scratch_embed.lesson.play import command, frames, page, server, window
+from scratch_embed.lesson.play.values import read_value
+from scratch_embed.lesson.usage import UsageError
+from scratch_embed.simulations import NAMES, Control, Notice, Scene, Simulation
+
+# A simulation that no front end can have heard of.
+
+
+def _build(figure):
+    ax = figure.subplots()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    dot = ax.plot([0.5], [0.5], "o", gid="where@x & word=b")[0]
+    return dot, ax.text(0.5, 0.7, "", gid="word=<b>")
+
+
+def _update(artists, values):
+    dot, text = artists
+    dot.set_xdata([values["where"] / 4])
+    text.set_text(values["word"] + "!" * values["loud"])
+    return {"where": str(values["where"]), "said": text.get_text()}
+
+
+OURS = Simulation(
+    "Dots & <words>",
+    (
+        Control("where", (0, 1, 2, 4), 1, "Where", page=(0, 1, 4), play=True),
+        Control("word", ("a", "<b>"), "a", "Word"),
+        Control("loud", (True, False), False, "Loud"),
+        Control("typed", ("x", "y"), "x", "Typed", free=True, page=("x",)),
+    ),
+    Notice("Which?", "That."),
+    _build,
+    _update,
+    (3, 2),
+)
+
+
+@pytest.fixture
+def only_ours(monkeypatch):
+    monkeypatch.setattr("scratch_embed.simulations.load", lambda name: OURS)
+    monkeypatch.setattr(page, "load", lambda name: OURS)
+
+
+# ---- a frame -------------------------------------------------------------------------------------
+
+
+def test_a_frame_says_what_a_click_sets_and_the_same_state_gives_the_same_text():
+    scene = Scene(OURS)
+    first = frames.frame(scene)
+    assert first.svg.startswith("<svg ") and 'data-set="where@x &amp; word=b"' in first.svg
+    assert "<metadata>" not in first.svg and first.numbers == {"where": "1", "said": "a"}
+    assert frames.frame(scene, where=4).svg != first.svg
+    assert frames.frame(scene, where=1) == first
+    assert "\n".join(frames.pieces(first.svg)) == first.svg
+
+
+def test_each_piece_of_a_frame_is_an_artist():
+    one, other = (frames.pieces(frames.frame(Scene(OURS), where=w).svg) for w in (1, 4))
+    changed = [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    assert len(changed) == 1 and one[changed[0]].startswith("   <g")
+    assert one[changed[0]].rstrip().endswith("   </g>")
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+def unpacked(text: str) -> dict:
+    packed = re.search(r'id="packed">([^<]*)<', text)[1]
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
+def test_a_page_holds_every_state_and_asks_nobody():
+    text = page.page(OURS)
+    held = unpacked(text)
+    states = list(product((0, 1, 4), ("a", "<b>"), (True, False)))
+    assert len(held["frames"]) == len(states) == OURS.num_states
+    for (where, word, loud), (svg, told) in zip(states, held["frames"], strict=True):
+        shown = frames.frame(Scene(OURS), where=where, word=word, loud=loud)
+        assert "\n".join(held["pieces"][k] for k in svg) == shown.svg
+        numbers = dict(held["pieces"][k].split("\t") for k in told)
+        assert numbers == shown.numbers
+    assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?(https?:|//)""", text.replace(
+        'xmlns:xlink="http://www.w3.org/1999/xlink"', ""))  # fmt: skip
+    assert "default-src 'none'" in text and "Dots &amp; &lt;words&gt;" in text
+    assert "{{" not in text.replace("${", "")
+
+
+def test_a_page_is_written_whole_or_not_at_all(only_ours, tmp_path, monkeypatch):
+    path = tmp_path / "ours.html"
+    assert page.write_page("ours", path).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    path.write_text("before")
+
+    def breaks(*_, **values):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(page, "frame", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        page.write_page("ours", path)
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+# ---- the server ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving():
+    with server.Server(Scene(OURS)) as live:
+        thread = threading.Thread(target=live.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield live
+        finally:
+            live.shutdown()
+            thread.join()
+
+
+def ask(live, path: str, **headers) -> tuple[int, str]:
+    line = HTTPConnection(server.HOST, live.server_port, timeout=20)
+    line.request("GET", path, headers=headers)
+    answer = line.getresponse()
+    text = answer.read().decode("utf-8")
+    line.close()
+    return answer.status, text
+
+
+def test_the_server_draws_any_state_also_one_that_no_page_holds():
+    with serving() as live:
+        assert live.server_address[0] == "127.0.0.1"
+        code, text = ask(live, "/")
+        assert code == 200 and '"live": true' in text and "Which?" in text
+        code, text = ask(live, "/frame?where=2&word=%3Cb%3E&loud=on&typed=any+thing")
+        found = json.loads(text)
+        assert code == 200 and found["numbers"] == [["where", "2"], ["said", "<b>!"]]
+        assert found["svg"] == frames.frame(Scene(OURS), where=2, word="<b>", loud=True).svg
+
+
+def test_the_server_answers_nonsense_in_a_sentence_and_strangers_not_at_all():
+    with serving() as live:
+        code, text = ask(live, "/frame?where=3")
+        assert code == 400 and "choose one of 0, 1, 2, 4" in json.loads(text)["error"]
+        assert ask(live, "/frame?speed=1")[0] == 400
+        assert ask(live, "/frame?typed=")[0] == 400
+        assert ask(live, "/../../etc/passwd")[0] == 404
+        assert ask(live, "/", Host="evil.example:80")[0] == 403
+
+
+def test_ctrl_c_ends_it(monkeypatch, capsys):
+    def stopped(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server.Server, "serve_forever", stopped)
+    server.serve(Scene(OURS), browser=False)
+    assert "http://127.0.0.1:" in capsys.readouterr().out
+
+
+# ---- a window ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    FigureCanvasAgg(figure)
+    return window.Window(OURS, figure, where=2)
+
+
+def test_widgets_move_the_scene_and_follow_it(opened):
+    assert opened.scene.values["where"] == 2
+    opened.widgets["where"].set_val(3)
+    assert opened.scene.numbers["where"] == "4"
+    opened.widgets["loud"].set_active(0)
+    assert opened.scene.numbers["said"] == "a!"
+    opened.set(word="<b>", where=0)
+    assert opened.widgets["word"].val == 1 and opened.widgets["where"].valtext.get_text() == "0"
+    opened.widgets["typed"].set_val("other")
+    assert opened.scene.values["typed"] == "other"
+
+
+def test_a_click_in_the_window_sets_what_the_artist_says(opened):
+    from matplotlib.backend_bases import MouseEvent
+
+    opened.figure.canvas.draw()
+    text = opened.scene.artists[1]
+    box = text.get_window_extent()
+    at = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    opened.figure.canvas.callbacks.process(
+        "button_press_event", MouseEvent("button_press_event", opened.figure.canvas, *at, button=1)
+    )
+    assert opened.scene.values["word"] == "<b>"
+
+
+def test_without_a_display_a_window_is_refused_in_a_sentence(only_ours):
+    with pytest.raises(UsageError, match="play ours: a window needs a display"):
+        command.main(["ours", "--window"])
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_the_list_names_all_and_their_questions(capsys):
+    assert command.main([]) == 0
+    said = capsys.readouterr().out
+    assert all(re.search(f"^{name} ", said, re.MULTILINE) for name in NAMES)
+    assert "which" in said.lower() and max(map(len, said.splitlines())) <= 80
+
+
+def test_one_state_as_a_picture(only_ours, tmp_path, capsys):
+    path = tmp_path / "one.png"
+    assert command.main(["ours", "--png", str(path), "--set", "where=4", "--set", "word=<b>"]) == 0
+    assert image.imread(path).shape == (200, 300, 4)
+    assert list(tmp_path.iterdir()) == [path] and str(path) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["--html", "x.html"], "--html needs a simulation"),
+        (["nix"], "play nix: there is no simulation 'nix'; there are lookup, "),
+        (["lookup", "--set", "word=cow"], "word is 'cow'; choose one of the, cat, dog"),
+        (["lookup", "--set", "speed=1"], "there is no control speed; there are word, other"),
+        (["lookup", "--html", "x.html", "--set", "word=cat"], "--set has nothing to set"),
+        (["lookup", "--html", f"{__file__}/x.html"], "test_play.py"),
+        (["lookup", "--png", "x.bmp"], "choose one of .png"),
+        (["lookup", "--port", "70000"], "--port is 70000; it goes from 0 to 65535"),
+        (["lookup", "--slow"], "unrecognized arguments: --slow"),
+    ],
+)
+def test_a_wrong_command_gets_a_sentence(argv, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=re.escape(words)):
+        command.main(argv)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("text, value", [("on", True), ("False", False), ("off", False)])
+def test_switches_are_typed_in_words(text, value):
+    assert read_value(OURS.controls[2], text) is value
+
+
+def test_numbers_are_typed_as_they_are_read():
+    control = Control("V", (0.01, 32_000, 1000.0), 0.01, "V")
+    assert [read_value(control, t) for t in ("0.01", "32,000", "1e3")] == [0.01, 32_000, 1000.0]
+    with pytest.raises(ValueError, match="V is 'many'; choose one of 0.01, 32000, 1000.0"):
+        read_value(control, "many")
