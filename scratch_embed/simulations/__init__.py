@@ -25,6 +25,14 @@ NAMES = (
     "space",
     "tokenizer",
     "arena",
+    "softmax_gradient",
+    "norm_attention",
+    "touched",
+    "collisions",
+    "analogy",
+    "break_it",
+    "step_curve",
+    "tape",
 )  # in the order of the lessons
 
 

@@ -74,6 +74,7 @@ class Sight:
             for some in ax.collections:
                 array = some.get_array()
                 found.append((np.ma.getdata(some.get_offsets()).tolist(), some.get_visible(),
+                              some.get_facecolor().tolist(),
                               [path.vertices.tolist() for path in some.get_paths()],
                               None if array is None else np.asarray(array).tolist()))  # fmt: skip
         return found

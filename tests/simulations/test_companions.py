@@ -1,0 +1,131 @@
+"""The companions of the nine: beside values by hand, nudges, and counts made another way."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from scratch_embed import geometry
+from scratch_embed.gradcheck import slopes
+from scratch_embed.simulations import (
+    Scene,
+    analogy,
+    break_it,
+    collisions,
+    load,
+    norm_attention,
+    softmax_gradient,
+    step_curve,
+    tape,
+    touched,
+)
+
+
+def test_the_softmax_gradient_is_what_nudges_measure_and_its_rows_sum_to_zero():
+    hidden, target = np.array([0.7, -1.2]), 3
+    p, dz, dE, dh, loss = softmax_gradient.gradients(hidden, target)
+    z = softmax_gradient.TABLE @ hidden
+    assert loss == pytest.approx(np.log(np.exp(z).sum()) - z[target])
+    assert dz == pytest.approx(p - np.eye(5)[target])
+    nudged = slopes(lambda h: softmax_gradient.gradients(h, target)[4], hidden)
+    np.testing.assert_allclose(dh, nudged, atol=1e-8)
+    np.testing.assert_allclose(dE, np.outer(dz, hidden))
+    np.testing.assert_allclose(dE.sum(axis=0), 0, atol=1e-12)
+
+
+def test_a_long_key_gains_below_90_degrees_and_loses_beyond():
+    scores, shares = norm_attention.weights(60, 2.0)
+    assert scores[0] == pytest.approx(1.5 * 2 * 0.5 / np.sqrt(2))  # |q| |k| cos / sqrt(D)
+    assert shares == pytest.approx(np.exp(scores) / np.exp(scores).sum())
+    for angle, sign in ((0, 1), (75, 1), (105, -1), (180, -1)):
+        course = [norm_attention.weights(angle, n)[1][0] for n in norm_attention.NORMS]
+        assert (sign * np.diff(course) > 0).all()
+    assert np.ptp([norm_attention.weights(90, n)[1][0] for n in norm_attention.NORMS]) < 1e-12
+
+
+def test_the_touched_share_is_that_of_many_batches():
+    assert touched.touched(1000, 0.0, 1) == pytest.approx(1 / 1000)
+    rng, p = np.random.default_rng(1), touched.shares(1000, 1.0)
+    assert p[0] / p[9] == pytest.approx(10)
+    seen = [len(np.unique(rng.choice(1000, size=256, p=p))) for _ in range(200)]
+    assert np.mean(seen) / 1000 == pytest.approx(touched.touched(1000, 1.0, 256), rel=0.02)
+    assert touched.drawn(1000, 1.0, 256).sum() == 256
+
+
+def test_confused_words_are_those_whose_rows_all_agree():
+    words, buckets = 300, 64
+    rows = [collisions._rows(words, buckets, seed) for seed in range(2)]
+    for hashes in (1, 2):
+        together = Counter(zip(*rows[:hashes], strict=True))
+        alone = sum(count for count in together.values() if count == 1)
+        assert collisions.confused(words, buckets, hashes, 0) == words - alone
+    assert (
+        collisions.confused(words, buckets, 1, 0) == collisions.counted(words, buckets, 0).sharing
+    )
+
+
+def test_the_parallelogram_closes_and_paris_among_the_fruits_points_at_fruits():
+    ids = [analogy.WORDS.index(word) for word in ("king", "man", "woman", "queen")]
+    king, man, woman, queen = analogy.table()[ids]
+    np.testing.assert_array_equal(king - man + woman, queen)
+    scene = Scene(load("analogy"), sum="paris - france + italy")
+    assert scene.numbers["its answer"] == "rome"
+    scene.move(fruit=1.0)
+    assert scene.numbers["its answer"] in ("apple", "pear", "plum")
+    rows = analogy.table(queen=1.5)
+    assert int(geometry.analogy(rows, *ids[:3], 1, False, "euclidean").rows[0]) == ids[0]
+
+
+def test_the_step_curve_falls_with_the_square_of_the_step_and_rises_again():
+    h = 1e-2
+    pair = [
+        abs(step_curve.measured(s, "float64", "both") - step_curve.slope()) for s in (h, h / 10)
+    ]
+    assert pair[0] / pair[1] == pytest.approx(100, rel=0.05)
+    one = [abs(step_curve.measured(s, "float64", "one") - step_curve.slope()) for s in (h, h / 10)]
+    assert one[0] / one[1] == pytest.approx(10, rel=0.05)
+    for precision in ("float64", "float32"):
+        errors = step_curve._errors(precision, "both")
+        assert errors.argmin() not in (0, len(errors) - 1) and errors[-1] > 1e3 * errors.min()
+
+
+def test_the_healthy_backward_is_right_and_the_three_damaged_are_not():
+    rng = np.random.default_rng(2)
+    ids, targets = np.array([0, 3, 0, 7, 3]), np.array([3, 0, 7, 1, 0])  # 0 and 3 are read twice
+    E, W = rng.normal(size=(break_it.V, break_it.D)), rng.normal(size=(break_it.D, break_it.D))
+
+    def gap(damage):
+        saved = break_it.forward(E, W, ids, targets)[1]
+        return np.abs(break_it.backward(saved, damage)[0] - nudged).max(axis=1) > 1e-6
+
+    nudged = slopes(lambda E: break_it.forward(E, W, ids, targets)[0], E)
+    assert not gap("none").any() and not gap("rows shuffled").any()
+    assert np.nonzero(gap("repeats lost"))[0].tolist() == [0, 3]
+    assert gap("scoring part lost").all() and gap("-1 forgotten")[[0, 1, 3, 7]].all()
+
+
+def test_each_damage_does_what_its_notice_says():
+    uniform, unigram = break_it.baselines()
+    ends = {damage: break_it.course(damage).losses[-1] for damage in break_it.DAMAGES}
+    assert len(ends) == 8 and ends["none"] == min(ends.values()) < unigram
+    assert ends["repeats lost"] < ends["none"] + 0.1
+    assert ends["-1 forgotten"] == pytest.approx(uniform, abs=0.01)
+    assert not break_it.course("all rows start at 0").tables.any()
+    assert ends["one column"] < unigram < uniform < ends["rows shuffled"]
+
+
+def test_the_tape_ends_on_the_gradient_of_backward_in_two_parts():
+    walk, table = tape.walked()
+    scene = Scene(load("tape"), step=len(walk))
+    assert scene.numbers["dE"] == "2 of 2 parts"
+    E = table.copy()
+
+    def loss(E):
+        W = walk.sources["W"]
+        z = np.tanh(E[tape.IDS] @ W) @ E.T
+        return (np.log(np.exp(z).sum(axis=1)) - z[np.arange(3), tape.TARGETS]).mean()
+
+    shown = np.array([text.get_text() for text in scene.artists[3].texts], dtype=float)
+    np.testing.assert_allclose(shown.reshape(table.shape), slopes(loss, E), atol=0.0051)
