@@ -88,6 +88,7 @@ def back(lesson: cells.Lesson, pager: Pager, screen: Screen) -> None:
     pager.begin(0, [Prose(f"**From before**: {len(chosen)} questions of an earlier lesson.")])
     for asked in chosen:
         question = replace(asked.question, typed="", right=None)
+        pager.sheet += [Printed(asked.above)] if asked.above else []
         with redirect_stdout(capture):
             question.put()
             pager.sheet.append(Printed(capture.take()))
