@@ -38,6 +38,7 @@ class Person(Screen):
         self.now = head, page, note
 
     def _seen(self, names) -> str:
+        assert len(self.frames) < 2000, "this walk comes to no end"
         (head, step), page, note = self.now
         self.frames.append(Frame(head, step.split()[-1], list(page), note, tuple(names)))
         return self.play(self.frames[-1])
