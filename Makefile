@@ -16,7 +16,7 @@ QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
 export PYTHONPATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lessons labs step test gradcheck bench figures notebooks lint clean
+.PHONY: help setup lessons labs step test gradcheck bench figures notebooks book lint clean
 
 help:  ## this list
 	@echo "scratch_embed: how embeddings work, computed by hand and checked"
@@ -45,6 +45,10 @@ figures: setup  ## draw every figure of the lessons again, into figures/
 
 notebooks: setup  ## every lesson and lab as a notebook with its output, in build/notebooks
 	@$(VENV) -m scratch_embed.book notebooks $(QUICKLY)
+
+book: setup  ## the course as a web book, in build/book (QUICK=1: labs in their quick size)
+	@$(VENV) .ci/setup_venv.py book
+	@$(VENV) -m scratch_embed.book html $(QUICKLY)
 
 lint: setup  ## look for mistakes with ruff
 	@$(VENV) -m ruff check .

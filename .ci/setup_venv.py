@@ -30,13 +30,16 @@ def in_order() -> bool:
 
 def requirements() -> tuple[list[str], list[str]]:
     """What setup.cfg asks for: (to run, to test)."""
+    return listed("options", "install_requires"), listed("options.extras_require", "test")
+
+
+def listed(section: str, key: str) -> list[str]:
+    """The lines of a list in setup.cfg."""
     import configparser
 
     config = configparser.ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
-    to_run = config["options"]["install_requires"]
-    to_test = config["options.extras_require"]["test"]
-    return to_run.split("\n")[1:], to_test.split("\n")[1:]
+    return [line for line in config[section][key].split("\n") if line]
 
 
 def run(*arguments: str, quiet: bool = False) -> tuple[bool, str]:
@@ -110,6 +113,18 @@ def install() -> None:
     os.replace(finished, STAMP)
 
 
+def install_extra(name: str) -> None:
+    """Install what setup.cfg lists under an extra, as `make book` needs it."""
+    stamp, required = VENV / f"{name}.txt", listed("options.extras_require", name)
+    if stamp.exists() and stamp.read_text(encoding="utf-8").split() == required:
+        return
+    if not run_pip("--no-index", *required, quiet=True):
+        say(f"installing {names(required)} (once; needs a network)")
+        if not run_pip(*required):
+            stop("pip failed for the reason above: is there a network? Then run this again")
+    stamp.write_text("\n".join(required) + "\n", encoding="utf-8")
+
+
 def see_this_folder() -> None:
     """Let .venv's Python find the package wherever it runs, also after this folder was moved."""
     site = VENV / ("Lib/site-packages" if os.name == "nt" else f"lib/python{THIS}/site-packages")
@@ -156,5 +171,12 @@ def main() -> None:
         stop("interrupted; run the same command again and it will be completed")
 
 
-if __name__ == "__main__":
+def bring_in_order() -> None:
+    """.venv as setup.cfg wants it, with the extras that are named on the command line."""
     main()
+    for name in sys.argv[1:]:
+        install_extra(name)
+
+
+if __name__ == "__main__":
+    bring_in_order()

@@ -1,4 +1,4 @@
-"""python -m scratch_embed.book notebooks: the course as notebooks, or as a web book."""
+"""python -m scratch_embed.book WHAT: the course as notebooks, or as a web book, below build/."""
 
 from __future__ import annotations
 
@@ -10,40 +10,89 @@ from pathlib import Path
 for library in ("OPENBLAS", "MKL"):  # as in lessons/__main__.py, and for the same reason
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-from scratch_embed.book import notebook
-from scratch_embed.book.running import ran
+from scratch_embed.book import html, links, notebook
+from scratch_embed.book.running import Ran, judged, ran, simulations
+from scratch_embed.book.site import Site
 from scratch_embed.lesson.tools import course_folder
 from scratch_embed.lesson.walk.course import Course
+from scratch_embed.simulations import NAMES
 
 BUILD = Path("build")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Make the notebooks; returns 0, or 1 with the reason when a script fails."""
+    """Make what is asked for; returns 0, 1 with the reason where that fails, 2 for wrong usage."""
     made = argparse.ArgumentParser(prog="python -m scratch_embed.book", description=__doc__)
-    made.add_argument("what", choices=["notebooks"], help="what to make, below build/")
+    made.add_argument("what", choices=["notebooks", "html"], help="what to make")
     made.add_argument("--quick", action="store_true", help="labs in their quick size")
     arguments = made.parse_args(argv)
+    make = notebooks if arguments.what == "notebooks" else book
     try:
-        notebooks(Course(course_folder()), arguments.quick)
+        return make(Course(course_folder()), arguments.quick)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nStopped. What ran through is kept; the same command goes on.", file=sys.stderr)
         return 130
+
+
+def notebooks(course: Course, quick: bool) -> int:
+    """A notebook for every lesson and lab, in build/notebooks and build/notebooks/labs."""
+    count = len([_notebook(course, one) for one in _ran(course, quick)])
+    print(f"{count} notebooks are in {BUILD / 'notebooks'}")
     return 0
 
 
-def notebooks(course: Course, quick: bool) -> None:
-    """A notebook for every lesson and lab, in build/notebooks and build/notebooks/labs."""
+def book(course: Course, quick: bool) -> int:
+    """The web book, in build/book."""
+    if lacking := html.missing():
+        print(
+            f"The book needs {', '.join(lacking)}: python -m pip install {' '.join(lacking)}\n"
+            "(setup.cfg lists them under `book`; `make book` installs them).",
+            file=sys.stderr,
+        )
+        return 1
+    site = Site(course, BUILD / "book-source", quick)
+    site.simulations(dict(_progress(simulations(BUILD / "pages"), "simulations", len(NAMES))))
+    for one in _ran(course, quick):
+        site.script(one, _notebook(course, one))
+    pages = _progress(judged(course, BUILD / "pages"), "claims", len(course.pages))
+    site.claims(dict(pages))
+    site.front()
+    site.lab_index()
+    site.exercise_pages()
+    site.glossary()
+    site.reference()
+    site.write("conf.py", html.conf())
+    for name, data in html.statics().items():
+        site.write(f"_static/{name}", data)
+    site.finish()
+    good = html.build(site.source, BUILD / "book", BUILD / "book-doctrees")
+    broken = links.broken(BUILD / "book")
+    print("\n".join(broken))
+    if not good or broken:
+        print("The book has the mistakes above.", file=sys.stderr)
+        return 1
+    print(f"The book begins at {BUILD / 'book' / 'index.html'}")
+    return 0
+
+
+def _ran(course: Course, quick: bool):
+    paths = [*course.lessons.values(), *course.labs.values()]
+    return _progress(ran(paths, BUILD / "pages", quick), "scripts", len(paths))
+
+
+def _notebook(course: Course, one: Ran) -> Path:
+    place = BUILD / "notebooks" / one.path.relative_to(course.folder).with_suffix(".ipynb")
+    notebook.write(one, place)
+    return place
+
+
+def _progress(items, label: str, total: int):
     from tqdm import tqdm
 
-    paths = [*course.lessons.values(), *course.labs.values()]
-    for done in tqdm(ran(paths, BUILD, quick), "notebooks", len(paths), leave=False, disable=None):
-        place = done.path.relative_to(course.folder).with_suffix(".ipynb")
-        notebook.write(done, BUILD / "notebooks" / place)
-    print(f"{len(paths)} notebooks are in {BUILD / 'notebooks'}")
+    return tqdm(items, label, total, leave=False, disable=None)
 
 
 if __name__ == "__main__":

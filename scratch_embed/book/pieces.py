@@ -53,6 +53,8 @@ def role(node: ast.stmt) -> str:
         return "imports"
     if isinstance(node, ast.FunctionDef) and node.name.startswith("_"):
         return "helper"
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "options":
+        return "quiz"  # the choices of the question that comes next
     value = getattr(node, "value", None)
     if isinstance(value, ast.Call):
         asks = isinstance(value.func, ast.Name) and value.func.id == "guess"

@@ -1,46 +1,43 @@
-"""Runs a lesson or lab once, and keeps what each of its pieces showed.
-
-What is kept lies in build/pages, under a name made of the script, the package and the versions of
-Python and NumPy: as long as none of them changes, nothing runs again.
-"""
+"""Runs a lesson, a lab or a page of claims, and keeps what it showed."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
-import platform
-import time
+import tempfile
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import redirect_stdout
-from multiprocessing import get_context
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
+from scratch_embed.book.kept import Job, done
 from scratch_embed.book.pieces import Piece, cut
-from scratch_embed.files import replacing
+from scratch_embed.lesson.claims.pages import heading, judge_page
+from scratch_embed.lesson.play.page import page as play_page
 from scratch_embed.lesson.record import Options
 from scratch_embed.lesson.walk import cells
+from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
+from scratch_embed.lesson.walk.tracer import watching_backward
+from scratch_embed.simulations import NAMES, load
+from scratch_embed.trace import Trace
 
-PACKAGE = Path(__file__).parents[1]
+MOST = 1_000_000  # letters of a page that walks through a trace
 COLUMNS = "80"  # of printed lines: a page is no wider
 
 
 class Ran(NamedTuple):
     """A script that ran: its pieces, and what each of them showed, bundle by bundle.
 
-    A bundle is {kind: content} as in `look.page`; what was printed has the kind "stream".
+    A bundle is {kind: content} as in `look.page`; what was printed has the kind "stream". A trace
+    is a whole page, by the line of the script that went back.
     """
 
     path: Path
     pieces: list[Piece]
     shown: list[list[dict[str, str]]]
-    seconds: float
+    traces: dict[str, str]
 
 
 class Screen(io.StringIO):
@@ -65,52 +62,66 @@ class Screen(io.StringIO):
         return taken
 
 
-def ran(paths: Iterable[Path], build: Path, quick: bool = False) -> Iterator[Ran]:
-    """Run scripts, a process for each core, and yield them as they come to their end.
+def ran(paths: Iterable[Path], kept: Path, quick: bool = False) -> Iterator[Ran]:
+    """Run scripts, unless their result lies in the folder `kept`, and yield them as they end.
 
-    build : the folder under which pages are kept. Raises RuntimeError, with the traceback of the
-    script, for one that fails.
+    quick : labs in their quick size. Raises RuntimeError for a script that fails.
     """
-    package = _package_hash()
-    kept = {path: build / "pages" / f"{path.stem}-{_key(path, package, quick)}.json"
-            for path in paths}  # fmt: skip
-    waiting = [path for path, place in kept.items() if not place.exists()]
-    for path, place in kept.items():
-        if path not in waiting:
-            yield _read(path, place)
-    if not waiting:
-        return
-    workers = min(os.cpu_count() or 1, len(waiting))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        jobs = {pool.submit(run_and_keep, path, kept[path], quick): path for path in waiting}
-        try:
-            for job in as_completed(jobs):
-                job.result()
-                yield _read(jobs[job], kept[jobs[job]])
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    by_name = {path.stem: path for path in paths}
+    jobs = [
+        Job(name, run, (path, quick and is_lab(path)), _files(path))
+        for name, path in by_name.items()
+    ]
+    for name, result in done(jobs, kept):
+        yield Ran(by_name[name], cut(cells.load(by_name[name])).cells, **result)
 
 
-def run_and_keep(path: Path, place: Path, quick: bool) -> None:
-    """Run a script in this process, and keep what it showed in the file `place`."""
+def judged(course: Course, kept: Path) -> Iterator[tuple[str, dict]]:
+    """(name, what `judge` returns) of every page of claims, as they end."""
+    files = tuple(sorted([*course.folder.glob("*.py"), *course.folder.glob("labs/*.py")]))
+    ledger = course.folder / "claims" / "claims.csv"
+    jobs = [
+        Job(f"claims-{name}", judge, (path,), (path, ledger, *files))
+        for name, path in course.pages.items()
+    ]
+    for name, page in done(jobs, kept):
+        yield name.removeprefix("claims-"), page
+
+
+def simulations(kept: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """(name, {"title", "question", "page"}) of every simulation, as their pages get drawn."""
+    for name, told in done([Job(f"play-{name}", simulation, (name,), ()) for name in NAMES], kept):
+        yield name.removeprefix("play-"), told
+
+
+def simulation(name: str) -> dict[str, str]:
+    """What a simulation is called, what it asks, and its page for a browser, with all states."""
+    made = load(name)
+    return {"title": made.title, "question": made.notice.question, "page": play_page(made)}
+
+
+def is_lab(path: Path) -> bool:
+    """Whether the script is a lab; else it is a lesson."""
+    return path.parent.name == "labs"
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    """What a run depends on. A lab may take values of a lesson."""
+    folder = path.parent.parent if is_lab(path) else path.parent
+    return (path, *sorted(folder.glob("*.toml")), *(sorted(folder.glob("ch*.py")) * is_lab(path)))
+
+
+def run(path: Path, quick: bool = False) -> dict:
+    """Run a script: {"shown": what each piece shows, "traces": pages of each backward, by line}.
+
+    Raises RuntimeError, with the script's traceback, when it fails or its numbers do not agree.
+    """
     os.environ["COLUMNS"] = COLUMNS
-    start = time.perf_counter()
-    shown = run(path, quick)
-    kept = {"shown": shown, "seconds": round(time.perf_counter() - start, 1)}
-    with replacing(place) as temporary:
-        temporary.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-    for old in place.parent.glob(f"{path.stem}-*.json"):
-        if old != place and len(old.stem) == len(place.stem):
-            old.unlink(missing_ok=True)
-
-
-def run(path: Path, quick: bool = False) -> list[list[dict[str, str]]]:
-    """Run a script; what each of its pieces shows. RuntimeError with its traceback if it fails."""
     lesson, screen, shown = cut(cells.load(path)), Screen(), []
     record = new_record(lesson, Options(quick=quick))
     record.display = screen.display
-    with stage(lesson, record) as module, redirect_stdout(screen):
+    watching = nullcontext({}) if is_lab(path) else watching_backward(lesson.path)
+    with stage(lesson, record) as module, redirect_stdout(screen), watching as seen:
         for position, piece in enumerate(lesson.cells):
             failure = None
             if piece.kind == "code":
@@ -121,30 +132,25 @@ def run(path: Path, quick: bool = False) -> list[list[dict[str, str]]]:
     wrong = [row.name for row in record.rows if not row.holds]
     if wrong:
         raise RuntimeError(f"{path.name}: these do not agree: {', '.join(wrong)}")
-    return shown
+    return {"shown": shown, "traces": {line: _walk(one.trace) for line, one in seen.items()}}
 
 
-def _read(path: Path, place: Path) -> Ran:
-    kept = json.loads(place.read_text(encoding="utf-8"))
-    return Ran(path, cut(cells.load(path)).cells, kept["shown"], kept["seconds"])
+def _walk(trace: Trace) -> str:
+    """The page to walk through a trace; empty where it would be too long or too large a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            text = trace.html(Path(folder, "trace.html")).read_text(encoding="utf-8")
+        except ValueError:
+            return ""
+    return text if len(text) <= MOST else ""
 
 
-def _package_hash() -> str:
-    """Of all files of the package that a run may depend on."""
-    found = hashlib.sha256()
-    own = [Path(__file__), Path(__file__).with_name("pieces.py")]  # the others only lay out
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path in own or path.parent != own[0].parent:
-            found.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
-    return found.hexdigest()
-
-
-def _key(path: Path, package: str, quick: bool) -> str:
-    """What the run of a script depends on, in twelve letters. A lab may run a lesson as well."""
-    above = path.parent.parent if path.parent.name == "labs" else path.parent
-    others = sorted(above.glob("ch*.py")) if path.parent.name == "labs" else []
-    versions = f"{platform.python_version()} {np.__version__}"
-    found = hashlib.sha256(f"{package} {quick} {versions}".encode())
-    for file in [path, *others, *sorted(above.glob("*.toml"))]:
-        found.update(file.read_bytes())
-    return found.hexdigest()[:12]
+def judge(path: Path) -> dict:
+    """Judge a page of claims: its title, what it says below it, its verdicts and printed calls."""
+    page, (title, below) = judge_page(path), heading(path)
+    return {
+        "title": title,
+        "below": below,
+        "verdicts": [asdict(verdict) for verdict in page.verdicts],
+        "calls": [asdict(call) for call in page.calls],
+    }

@@ -51,7 +51,7 @@ def made(tmp_path) -> Ran:
     path = tmp_path / "lessons" / "ch00_made.py"
     path.parent.mkdir()
     path.write_text(SCRIPT, encoding="utf-8")
-    return Ran(path, cut(cells.load(path)).cells, run(path), 0.0)
+    return Ran(path, cut(cells.load(path)).cells, **run(path))
 
 
 def outputs(made: Ran) -> list[list[dict]]:
@@ -112,16 +112,16 @@ def test_a_script_that_fails_makes_no_notebook(tmp_path):
 
 
 def test_nothing_runs_twice_until_the_script_changes(made, tmp_path):
-    build = tmp_path / "build"
-    first = list(ran([made.path], build))
-    kept = list((build / "pages").glob("*.json"))
+    pages = tmp_path / "pages"
+    first = list(ran([made.path], pages))
+    kept = list(pages.glob("*.json"))
     assert len(kept) == 1 and first[0].shown == made.shown
-    kept[0].write_text(json.dumps({"shown": [], "seconds": 7.0}), encoding="utf-8")
-    assert next(ran([made.path], build)).seconds == 7.0  # it was read, not run
+    kept[0].write_text(json.dumps({"shown": [], "traces": {"7": "x"}}), encoding="utf-8")
+    assert next(ran([made.path], pages)).traces == {"7": "x"}  # it was read, not run
     made.path.write_text(SCRIPT + "\n# %%\nprint('more')\n", encoding="utf-8")
-    (again,) = ran([made.path], build)
+    (again,) = ran([made.path], pages)
     assert again.shown[-1] == [{"stream": "more\n"}]
-    assert len(list((build / "pages").glob("*.json"))) == 1  # the old one is gone
+    assert len(list(pages.glob("*.json"))) == 1  # the old one is gone
 
 
 ALONE = """
@@ -138,7 +138,7 @@ def test_a_notebook_runs_alone_from_its_own_folder(name, tmp_path):
     path = LESSONS / f"{name}.py"
     pieces = cut(cells.load(path)).cells
     place = tmp_path / f"{path.stem}.ipynb"
-    notebook.write(Ran(path, pieces, [[] for _ in pieces], 0.0), place)
+    notebook.write(Ran(path, pieces, [[] for _ in pieces], {}), place)
     if name.startswith("labs"):  # its first calculations are enough: the whole takes a minute
         text = json.loads(place.read_text(encoding="utf-8"))
         text["cells"] = text["cells"][:4]
@@ -158,7 +158,7 @@ def test_jupyter_runs_it_and_sees_the_pictures(name, tmp_path):
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     path = LESSONS / f"{name}.py"
     pieces = cut(cells.load(path)).cells
-    notebook.write(Ran(path, pieces, [[] for _ in pieces], 0.0), tmp_path / "one.ipynb")
+    notebook.write(Ran(path, pieces, [[] for _ in pieces], {}), tmp_path / "one.ipynb")
     one = nbformat.read(tmp_path / "one.ipynb", as_version=4)
     nbformat.validate(one)
     os.environ["PYTHONPATH"] = str(ROOT)

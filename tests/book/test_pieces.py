@@ -33,7 +33,8 @@ def _draw(r):
     return r
 
 
-q = guess("how large?")  # asked first
+options = ["4", "12"]
+q = guess("how large?", options)  # asked first
 area = math.pi * r**2
 q.answer(
     area,
@@ -44,8 +45,10 @@ q.answer(
         "imports", "code", "helper", "quiz", "code", "quiz"
     ]  # fmt: skip
     assert pieces[1].text == "# the radius\nr = 2.0"
-    assert pieces[3].text == 'q = guess("how large?")  # asked first'
-    assert [piece.line for piece in pieces] == [2, 5, 9, 13, 14, 15]
+    assert (
+        pieces[3].text == 'options = ["4", "12"]\nq = guess("how large?", options)  # asked first'
+    )
+    assert [piece.line for piece in pieces] == [2, 5, 9, 13, 15, 16]
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

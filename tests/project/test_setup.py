@@ -110,7 +110,7 @@ def test_extras_hold_what_they_are_for(config):
     extras = {name: required(lines) for name, lines in config["options.extras_require"].items()}
     assert extras["test"] >= {"pytest", "ruff"}
     assert extras["peers"] >= {"scipy", "gensim", "tokenizers", "torch"}
-    assert extras["book"] >= {"sphinx", "myst-parser", "furo", "sphinxcontrib-katex"}
+    assert extras["book"] >= {"sphinx", "myst-parser", "furo", "django-static-mathjax"}
 
 
 def test_pip_on_linux_does_not_fetch_cuda(config):
@@ -226,6 +226,24 @@ def test_setup_reinstalls_what_a_killed_pip_left(setup_venv, monkeypatch, killed
     assert [args[0] for args in calls] == ["--force-reinstall" if killed else "--no-index"]
     assert setup_venv.in_order()
     assert not setup_venv.BUSY.exists()
+
+
+def test_an_extra_is_installed_once_for_what_setup_cfg_lists(setup_venv, monkeypatch):
+    calls = []
+    monkeypatch.setattr(setup_venv, "run_pip", lambda *args, quiet=False: bool(calls.append(args)))
+    with pytest.raises(SystemExit, match="is there a network"):
+        setup_venv.install_extra("book")
+    assert [("--no-index", *args) for args in calls[1:]] == calls[:1]
+    assert {re.split("[<>=]", name)[0] for name in calls[1]} >= {"sphinx", "furo"}
+    monkeypatch.setattr(setup_venv, "run_pip", lambda *args, quiet=False: not calls.append(args))
+    setup_venv.install_extra("book")
+    assert len(calls) == 3  # without a network, and that was enough
+    setup_venv.install_extra("book")
+    assert len(calls) == 3
+    text = Path("setup.cfg").read_text(encoding="utf-8").replace("furo>=", "furo>=1")
+    Path("setup.cfg").write_text(text, encoding="utf-8")
+    setup_venv.install_extra("book")
+    assert len(calls) == 4
 
 
 def test_setup_without_a_network_uses_what_is_there(setup_venv, monkeypatch, capsys):

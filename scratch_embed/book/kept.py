@@ -1,0 +1,90 @@
+"""Work that is done once: its result is kept as JSON until what it depends on changes.
+
+What is kept lies in build/pages, under a name made of the files and settings that the work depends
+on, the package, and the versions of Python and NumPy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scratch_embed.files import replacing
+
+PACKAGE = Path(__file__).parents[1]
+
+
+class Job(NamedTuple):
+    """A piece of work: function(*arguments), in another process, returns what JSON can hold."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple
+    files: tuple[Path, ...]  # what it depends on, beside the package and the arguments
+
+
+def done(jobs: Iterable[Job], folder: Path) -> Iterator[tuple[str, Any]]:
+    """(name, result) of each job: first those that are kept in the folder, then as they end.
+
+    They are shared out to a process for each core. What a job raises is raised here; what other
+    jobs came to is kept.
+    """
+    places = {job.name: folder / f"{job.name}-{_key(job)}.json" for job in jobs}
+    waiting = [job for job in jobs if not places[job.name].exists()]
+    for name in places.keys() - {job.name for job in waiting}:
+        yield name, _read(places[name])
+    if not waiting:
+        return
+    workers = min(os.cpu_count() or 1, len(waiting))
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        try:
+            for ended in as_completed([pool.submit(_do, job, places[job.name]) for job in waiting]):
+                name = ended.result()
+                yield name, _read(places[name])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _do(job: Job, place: Path) -> str:
+    result = job.function(*job.arguments)
+    with replacing(place) as temporary:
+        temporary.write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")
+    for old in place.parent.glob(f"{job.name}-{'?' * 12}.json"):
+        if old != place:
+            old.unlink(missing_ok=True)
+    return job.name
+
+
+def _read(place: Path) -> Any:
+    return json.loads(place.read_text(encoding="utf-8"))
+
+
+def _key(job: Job) -> str:
+    """What the job depends on, in twelve letters."""
+    settings = f"{_package()} {job.arguments} {platform.python_version()} {np.__version__}"
+    found = hashlib.sha256(settings.encode())
+    for file in job.files:
+        found.update(file.read_bytes())
+    return found.hexdigest()[:12]
+
+
+@cache
+def _package() -> str:
+    """Of all files of the package that a run may depend on: the book only lays out."""
+    found = hashlib.sha256()
+    own = [Path(__file__).with_name(name) for name in ("running.py", "pieces.py")]
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path in own or path.parent != Path(__file__).parent:
+            found.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
