@@ -7,6 +7,7 @@ options give the same bits, also when the run was stopped in between; Ctrl-C sto
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -88,9 +89,7 @@ def main(argv: list[str] | None = None) -> int:
 def run(options: argparse.Namespace, saved: dict) -> int:
     """Read, learn, write; or go on with what is saved."""
     check_writable(options.out / CHECKPOINT)
-    if not saved:
-        (options.out / CHECKPOINT).unlink(missing_ok=True)  # its text is about to be replaced
-        saved = read(options)
+    saved = saved or read(options)
     ids = counting.Ids(options.out / IDS)
     if ids.checksum() != saved["checksum"]:
         raise ValueError(f"{ids.path} is not the text of the checkpoint; begin without --resume")
@@ -112,7 +111,11 @@ def settings(options: argparse.Namespace) -> Settings:
 
 
 def read(options: argparse.Namespace) -> dict:
-    """Turn the text into ids in the folder; returns what a checkpoint holds of it."""
+    """Turn the text into ids in the folder; returns what a checkpoint holds of it.
+
+    A run that is saved there stays until the new text is read: it may be no text.
+    """
+    fresh = options.out / f"{IDS}.new"
     source = open_source(options.text)
     found = with_progress(source)
     cut = {"words": words, "spaces": str.split}.get(options.cut)
@@ -120,8 +123,10 @@ def read(options: argparse.Namespace) -> dict:
         cut, found, tokenizer = counting.in_pieces(found, options.pieces)
         tokenizer.save(options.out / "pieces.bpe")
     counted = counting.count(
-        found, options.out / IDS, cut, options.min_count, options.max_words, options.most_read
+        found, fresh, cut, options.min_count, options.max_words, options.most_read
     )
+    (options.out / CHECKPOINT).unlink(missing_ok=True)  # before its text is replaced
+    os.replace(fresh, options.out / IDS)
     kind = "pieces" if options.cut == "pieces" else "words"
     print(f"{counted.read:,} {kind} read, {len(counted.words):,} different ones get a vector.")
     if counted.forgotten:

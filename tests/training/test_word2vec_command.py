@@ -115,10 +115,10 @@ sys.exit(word2vec.main(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("writes", [0, 1, 6])
+@pytest.mark.parametrize("writes", [0, 1, 2, 7])
 def test_killed_while_it_writes_it_goes_on_to_the_same_bits(text, whole, tmp_path, writes):
-    """After so many files were written, with the next one complete but without its name: the ids,
-    the first checkpoint, one in the middle. The same command line goes on."""
+    """After so many files were written, with the next one complete but without its name: the ids as
+    new ones, as those of the run, the first checkpoint. The same command line goes on."""
     argv = [str(text), *SMALL, "--subsample-at", "0", "--out", str(tmp_path / "parts"), "--resume"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     killed = subprocess.run(
@@ -139,6 +139,10 @@ def test_a_run_that_is_through_is_asked_once_more(text, whole, tmp_path, capsys)
     assert word2vec.main(["--out", str(out), "--resume", "--formats", "npz", "txt"]) == 0
     assert (out / "vectors.npz").read_bytes() == whole
     assert load(out / "vectors.txt").words == load(out / "vectors.npz").words
+    (out / "vectors.npz").unlink()
+    assert command("missing.txt", out) == 1  # what was saved stays
+    assert word2vec.main(["--out", str(out), "--resume"]) == 0
+    assert (out / "vectors.npz").read_bytes() == whole
     with pytest.raises(SystemExit):
         command(text, out, "--resume", "--seed", "5")
     assert "seed is 5, but the run in" in capsys.readouterr().err
