@@ -9,6 +9,8 @@ import sys
 COMMANDS = {
     "gradcheck": "scratch_embed.gradcheck.__main__",
     "lm": "scratch_embed.training.lm",
+    "patches": "scratch_embed.training.patches",
+    "recommender": "scratch_embed.training.recommender",
     "word2vec": "scratch_embed.training.word2vec",
     "neighbours": "scratch_embed.training.neighbours",
 }
@@ -19,6 +21,8 @@ usage: scratch-embed lessons [...]     the course: its map, or one lesson, lab, 
        scratch-embed lm [FILE]         train a small language model on a text
        scratch-embed word2vec [TEXT]   learn vectors of the words of a text
        scratch-embed neighbours [...]  ask vectors for words, analogies, agreement with people
+       scratch-embed patches [...]     letters by their patches, in fonts never seen
+       scratch-embed recommender [...] two towers, on clicks of known tastes
        scratch-embed --version
 
 scratch-embed lessons 0 --step is the way to begin; each command has a --help of its own.

@@ -1,0 +1,150 @@
+"""`scratch-embed patches`: letters told apart by their patches, in fonts that were never seen.
+
+Letters in the fonts that Matplotlib ships, one family of fonts held out for each seed. A small
+Vision Transformer reads them as square patches; beside it stand a linear model on the pixels, and
+the same Transformer on patches that were cut wrongly: as a reshape without its transpose cuts them,
+and from shuffled pixels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import string
+import sys
+from functools import lru_cache
+
+import numpy as np
+
+from scratch_embed.files import check_writable
+from scratch_embed.functional import cross_entropy
+from scratch_embed.images import FONTS, letter_images
+from scratch_embed.layers import LayerNorm, Linear, TransformerBlock, ViTInput
+from scratch_embed.layers.layer import Layer
+from scratch_embed.ops.patches import fold_forward
+from scratch_embed.optim import Adam, warmup_cosine
+from scratch_embed.tensor import Tensor, no_grad
+from scratch_embed.training.command import (
+    STOPPED,
+    count,
+    ended,
+    for_checkpoint,
+    parse,
+    parser,
+    positive,
+)
+from scratch_embed.training.repeats import dots, repeat, table
+from scratch_embed.training.results import write_results
+
+SIDE, PATCH = 16, 4  # pixels
+FAMILIES = ("DejaVuSansMono", "DejaVuSerif", "STIX", "cm", "DejaVuSans")  # as font names begin
+LINEAR, SQUARES, STRIPS, SHUFFLED = WAYS = (
+    "pixels, linear", "patches", "cut as strips", "cut from shuffled",
+)  # fmt: skip
+QUICK = {"seeds": 2, "steps": 40, "copies": 1, "letters": "abcdef", "dim": 24}
+
+
+def made() -> argparse.ArgumentParser:
+    """The options of `scratch-embed patches`."""
+    patches = parser("patches", __doc__.split("\n\n")[1])
+    letters = string.ascii_lowercase
+    patches.add_argument("--letters", default=letters, help="to tell apart (a to z)")
+    for name, kind, default, meaning in (
+        ("seeds", count, 5, "runs of each model, from --seed on; each holds out another family"),
+        ("copies", count, 8, "pictures of a letter in a font, moved and resized"),
+        ("steps", count, 400, "to train, each on 64 pictures"),
+        ("dim", count, 48, "numbers for a patch"),
+        ("rate", positive, 3e-3, "the largest step size of Adam: a cosine from there to 0"),
+    ):
+        patches.add_argument(f"--{name}", type=kind, default=default, help=f"{meaning} ({default})")
+    return patches
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    return ended(lambda: run(parse(made(), sys.argv[1:] if argv is None else argv, QUICK)[0]))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train every model with every seed, and say how many letters each got right."""
+    if len(set(options.letters)) < max(2, len(options.letters)):
+        raise ValueError(f"letters is {options.letters!r}; it takes two or more, each once")
+    check_writable(options.out / "results.json")
+    seeds = range(options.seed, options.seed + options.seeds)
+    found, whole = repeat(WAYS, seeds, lambda way, seed: share_right(way, seed, options))
+    if found[LINEAR]:
+        print("share of letters right, in fonts of a family that was not seen:")
+        print(table(found))
+        title, label = "Letters in unseen fonts", "share right"
+        results = {"options": for_checkpoint(options), "share_right": found}
+        for path in write_results(options.out, results, dots(found, title, label)):
+            print(path)
+    return 0 if whole else STOPPED
+
+
+class Glance(Layer):
+    """A Vision Transformer with one block:  (B, 1, SIDE, SIDE) -> (B, classes)"""
+
+    def __init__(self, classes: int, dim: int, rng: np.random.Generator):
+        self.input = ViTInput(SIDE, PATCH, in_channels=1, embedding_dim=dim, rng=rng)
+        self.block = TransformerBlock(dim, num_heads=4, rng=rng)
+        self.norm = LayerNorm(dim)
+        self.head = Linear(dim, classes, rng=rng)
+        self.name_weights()
+
+    def __call__(self, images: np.ndarray) -> Tensor:
+        return self.head(self.norm(self.block(self.input(images))[:, 0]))
+
+
+class Pixels(Layer):
+    """A linear model:  (B, 1, SIDE, SIDE) -> (B, classes)"""
+
+    def __init__(self, classes: int, rng: np.random.Generator):
+        self.head = Linear(SIDE * SIDE, classes, rng=rng)
+
+    def __call__(self, images: np.ndarray) -> Tensor:
+        return self.head(images.reshape(len(images), -1))
+
+
+def share_right(way: str, seed: int, options: argparse.Namespace) -> float:
+    """Train a model, and ask it for the letters of the held-out fonts."""
+    (images, labels), (unseen, truth) = pictures(seed, options.letters, options.copies)
+    rng = np.random.default_rng([seed, 1])
+    classes = len(options.letters)
+    model = Pixels(classes, rng) if way == LINEAR else Glance(classes, options.dim, rng)
+    images, unseen = (recut(part, way, seed) for part in (images, unseen))
+    optimizer = Adam(model.parameters(), lr=options.rate)
+    for step in range(options.steps):
+        optimizer.lr = warmup_cosine(step, options.steps, options.rate, options.steps // 20)
+        at = rng.integers(len(images), size=64)
+        optimizer.zero_grad()
+        cross_entropy(model(images[at]), labels[at]).backward()
+        optimizer.step()
+    with no_grad():
+        said = model(unseen).data.argmax(axis=1)
+    return float((said == truth).mean())
+
+
+@lru_cache(maxsize=1)
+def pictures(seed: int, letters: str, copies: int):
+    """(images, labels) to learn from, and of the fonts that are held out."""
+    family = FAMILIES[seed % len(FAMILIES)]
+    held = [font for font in FONTS if family_of(font) == family]
+    known = [font for font in FONTS if family_of(font) != family]
+    rng = np.random.default_rng([seed, 0])
+    return tuple(letter_images(letters, fonts, SIDE, copies, rng) for fonts in (known, held))
+
+
+def family_of(font: str) -> str:
+    """The first of the families with whose name the font's begins."""
+    return next(family for family in FAMILIES if font.startswith(family))
+
+
+def recut(images: np.ndarray, way: str, seed: int) -> np.ndarray:
+    """Pictures whose square patches hold the pixels that the wrong cut would put into them."""
+    if way == STRIPS:  # images.reshape(B, N, P * P): runs of pixels in place of squares
+        strips = images.reshape(len(images), -1, PATCH * PATCH)
+        return fold_forward(strips, images.shape, PATCH)[0]
+    if way == SHUFFLED:
+        order = np.random.default_rng([seed, 2]).permutation(SIDE * SIDE)
+        return images.reshape(len(images), -1)[:, order].reshape(images.shape)
+    return images
