@@ -12,7 +12,7 @@
 # %%
 import numpy as np
 
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -253,6 +253,7 @@ def _draw(E, rows, g, dE):
 
 
 save_figure(_draw(E, rows, g, dE), "ch00_table_and_gradient.png")
+play("lookup")
 
 # %% [markdown]
 # ## One step of learning

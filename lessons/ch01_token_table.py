@@ -15,13 +15,13 @@ import numpy as np
 
 from scratch_embed.gradcheck import slopes
 from scratch_embed.lesson import begin, beside, compare, guess, options, save_figure, show, worked
+from scratch_embed.lesson.play.here import play
 
 begin()
 
 # %% [markdown]
 # ## Rows times columns
-# $V$ rows of $D$ numbers are $V \cdot D$ numbers. Here are the token tables of four models whose
-# sizes are published.
+# $V$ rows of $D$ numbers are $V \cdot D$ numbers. Four models whose sizes are published:
 
 
 # %%
@@ -75,10 +75,10 @@ q.answer(
 
 # %%
 compare("numbers", twice_V=table_size(64_000, 4096)[0], twice_D=table_size(32_000, 8192)[0])
+play("table_size")
 
 # %% [markdown]
-# Both weigh the same. The vocabulary is the factor that model makers changed most, which is another
-# thing. What they get for it: a text cut into fewer tokens (lesson 7).
+# Both weigh the same. Model makers changed $V$ more: it cuts a text into fewer tokens (lesson 7).
 #
 # The table is there once, however much is read. What grows with the batch are the rows that come
 # out of the lookup, $B \cdot T \cdot D$ numbers. And a model that reads and scores with one table

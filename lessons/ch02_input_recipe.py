@@ -14,7 +14,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -103,11 +103,11 @@ def _draw(parts, slide):
 
 parts = {"token": token, "place": place, "segment": segment, "sum": total}
 save_figure(_draw(parts, token + P + segment), "ch02_recipe.png")
+play("addition")
 
 # %% [markdown]
 # ## The whole batch at once
-# Ids come as an array of $B$ sentences with $T$ places. The operation is one line. Look at the
-# three shapes in it:
+# Ids come as an array of $B$ sentences with $T$ places. The operation is one line. Its shapes:
 
 
 # %%

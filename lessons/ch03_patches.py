@@ -13,7 +13,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -169,8 +169,7 @@ q_pixel.answer(int(uses.max()), because="squares side by side: no pixel twice, a
 
 # %% [markdown]
 # For all pixels at once: $g\,M^\top$ is a gradient for every number of every patch. Lay these
-# squares down where they were cut out. That is called **fold**. Mind the `+=`: if squares
-# overlapped, a pixel would collect from each.
+# squares down where they were cut out: a **fold**. The `+=` is for squares that overlap.
 
 
 # %%
@@ -275,6 +274,7 @@ for ax, pixels, title in zip(axes, shown, titles):
     ax.imshow(pixels)
     ax.set(title=title, xticks=[], yticks=[])
 save_figure(figure, "ch03_patches.png")
+play("patches")
 
 # %% [markdown]
 # ## One token more, and a place for each

@@ -13,7 +13,7 @@
 # %%
 import numpy as np
 
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -228,6 +228,7 @@ reads -= 0.1
 print("  after reads -= 0.1          one array:", reads is writes)
 reads = reads - 0.1
 print("  after reads = reads - 0.1   one array:", reads is writes)
+play("tied")
 
 # %% [markdown]
 # ## What it saves

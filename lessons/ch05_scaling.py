@@ -14,7 +14,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -193,6 +193,7 @@ def _draw_knob():
 
 
 save_figure(_draw_knob(), "ch05_scale.png")
+play("scale")
 
 # %% [markdown]
 # ## The way back

@@ -13,7 +13,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -176,8 +176,7 @@ q.answer(own_group(obedient, dealt), tolerance=0.02, because=because)
 # ## A model that is told nothing
 # A language model has no such loss. It reads a word and predicts the next one: logits
 # $E_{id}\,U^\top$, softmax, cross-entropy. We make up a text of the same 24 words, in which the
-# group of a word decides which group comes next. The groups stand nowhere, neither in the text nor
-# in the loss.
+# group of a word decides which group comes next. The groups stand neither in text nor loss.
 
 # %%
 from scratch_embed import Adam
@@ -256,6 +255,7 @@ for columns in (2, 3, 8, 32):
     line = columns, shares[columns], disturbed, gaps[gaps > 0].min()
     print("  {:>2}  {:>11.2f}  {:>9.2f}  {:>12.2f}".format(*line))
 q.answer(shares[2], tolerance=0.02, because="no overlap is forced; what is missing is margin")
+play("space")
 
 # %% [markdown]
 # ## What a picture hides

@@ -17,6 +17,7 @@ import numpy as np
 
 from scratch_embed.gradcheck import slopes
 from scratch_embed.lesson import begin, beside, compare, guess, options, save_figure, show, worked
+from scratch_embed.lesson.play.here import play
 
 begin()
 
@@ -108,8 +109,7 @@ _print("words", words, " ")
 
 # %% [markdown]
 # ## A new word
-# To cut a word that was not in the text, do to it what was done to the text: all merges, in their
-# order.
+# To cut a word that was not in the text, do to it what was done to the text: all merges, in order.
 
 
 # %%
@@ -212,8 +212,7 @@ compare("dE", by_hand=dE, code=table.grad, nudged=nudged)
 # the steps of lesson 1: with a row for each word, and with rows for stems and endings, whose sum
 # is the word. A word counts as understood when its likeliest follower is the right one.
 #
-# The control is a language in which the follower belongs to the whole word, at random: butterflies
-# have nothing to do with butter.
+# The control is a language in which the follower belongs to the whole word, drawn at random.
 
 # %%
 STEMS, ENDINGS, READ, N, D = 150, 8, 6000, 16, 16
@@ -338,6 +337,7 @@ def _draw():
 
 
 save_figure(_draw(), "ch07_pieces.png")
+play("tokenizer")
 
 # %% [markdown]
 # ## What did we learn?

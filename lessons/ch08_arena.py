@@ -14,6 +14,7 @@ import numpy as np
 
 from scratch_embed.gradcheck import slopes
 from scratch_embed.lesson import begin, beside, compare, guess, options, save_figure, show, worked
+from scratch_embed.lesson.play.here import play
 
 begin()
 
@@ -250,6 +251,7 @@ def _draw(table):
 
 
 save_figure(_draw(table), "ch08_arena.png")
+play("arena")
 
 # %% [markdown]
 # Mind what is drawn. To gain most is not to need the fewest bits: characters gain most where their

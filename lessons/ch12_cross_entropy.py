@@ -13,7 +13,7 @@
 # %%
 import numpy as np
 
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -223,6 +223,7 @@ axes[0].set_title("Surprise: -ln p")
 plot.bars(axes[1], words, {"p": p, "p - onehot": p - onehot}, title="Said, and asked to change")
 axes[1].axhline(0, color="black", lw=0.8)
 save_figure(figure, "ch12_surprise.png")
+play("softmax_gradient")
 
 # %% [markdown]
 # ## Many places, and some that do not count
@@ -242,8 +243,7 @@ show("scores", scores, rows=places, columns=words)
 # %% [markdown]
 # The first place is the one that we know. After "the dog" comes "ran". The third place stands there
 # only because texts that are computed together, in a batch, must be equally long: what it says does
-# not matter. Its target is marked with a number that is no id, by custom -100 (`IGNORE` below). The
-# loss is the mean over the others.
+# not matter. Its target is no id, by custom -100 (`IGNORE` below). The loss is the others' mean.
 
 
 # %%

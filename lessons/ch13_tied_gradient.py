@@ -13,7 +13,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -234,6 +234,7 @@ def _draw(read_norms, scored_norms, most=120):
 
 read_norms, scored_norms = _parts(batch, following)
 save_figure(_draw(read_norms, scored_norms), "ch13_two_parts.png")
+play("tape")
 share = np.median(scored_norms[scored_norms > 0]) / np.median(read_norms[read_norms > 0])
 print(f"  the median scored row gets {share:.3f} times what the median read row gets")
 

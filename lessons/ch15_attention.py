@@ -14,7 +14,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -257,6 +257,7 @@ def _draw(pictures):
 
 pictures = {"as they are": weights, "key of a, 4 times": by_key, "with a norm first": normed}
 save_figure(_draw(pictures), "ch15_weights.png")
+play("norm_attention")
 
 # %% [markdown]
 # ## What did we learn?

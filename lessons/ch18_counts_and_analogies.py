@@ -13,7 +13,7 @@ import itertools
 
 import numpy as np
 
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -204,6 +204,7 @@ q.answer(
     because="subtracting and adding moves less far than king and queen are apart, so the sum stays "
     "near where it began (woman's direction 0.5)",
 )
+play("analogy")
 
 # %% [markdown]
 # That is the small print of published scores: the three input words are left out of the search.

@@ -12,7 +12,7 @@
 # %%
 import numpy as np
 
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -104,6 +104,7 @@ table = Tensor(E, requires_grad=True, name="E")
 lookup(table, ids, sparse=True).backward(g)
 print(table.grad)
 compare("dE", by_hand=dense, code=table.grad)
+play("touched")
 
 # %% [markdown]
 # ## Adam remembers

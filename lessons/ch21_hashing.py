@@ -13,7 +13,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -211,6 +211,7 @@ def _draw():
 
 
 save_figure(_draw(), "ch21_collisions.png")
+play("collisions")
 
 # %% [markdown]
 # ## What did we learn?

@@ -13,7 +13,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
 
@@ -254,6 +254,7 @@ def _draw():
 
 
 save_figure(_draw(), "ch22_damage.png")
+play("break_it")
 
 # %% [markdown]
 # ## What did we learn?

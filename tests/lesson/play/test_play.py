@@ -261,3 +261,27 @@ def test_numbers_are_typed_as_they_are_read():
     assert [read_value(control, t) for t in ("0.01", "32,000", "1e3")] == [0.01, 32_000, 1000.0]
     with pytest.raises(ValueError, match="V is 'many'; choose one of 0.01, 32000, 1000.0"):
         read_value(control, "many")
+
+
+# ---- in a lesson ---------------------------------------------------------------------------------
+
+
+def test_every_simulation_has_its_place_in_a_lesson():
+    from scratch_embed.lesson.tools import course_folder
+
+    lessons = [path.read_text(encoding="utf-8") for path in course_folder().glob("ch*.py")]
+    call = re.compile(r'^play\("(\w+)"\)$', re.MULTILINE)
+    placed = [name for text in lessons for name in call.findall(text)]
+    assert sorted(placed) == sorted(NAMES)
+
+
+def test_a_lesson_says_how_to_open_it_and_a_page_shows_it(capsys):
+    from scratch_embed.lesson.play import here
+
+    here.play("tied")
+    said = capsys.readouterr().out
+    assert "python -m lessons play tied" in said and max(map(len, said.splitlines())) <= 80
+    text = here._page("tied", "python -m lessons play tied")
+    assert "<svg " in text and "Tied, which token" in text
+    with pytest.raises(ValueError, match="there is no simulation 'wave'"):
+        here.play("wave")
