@@ -4,10 +4,12 @@
 #   PYTHON=python3.12   the Python that .venv is made with (any from 3.11 on)
 #   QUICK=1             smaller runs of the labs, figures and benchmarks
 #   CH=4                the chapter of `make step`
+#   MINUTES=20          how long `make soak` looks
 
 PYTHON ?=
 QUICK ?=
 CH ?=
+MINUTES ?= 20
 
 VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts/python.exe,.venv/bin/python)
 QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
@@ -16,7 +18,7 @@ QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
 export PYTHONPATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lessons labs step test gradcheck bench figures notebooks book lint clean
+.PHONY: help setup lessons labs step test gradcheck soak bench figures notebooks book lint clean
 
 help:  ## this list
 	@echo "scratch_embed: how embeddings work, computed by hand and checked"
@@ -36,6 +38,9 @@ test: setup  ## run the tests, on all cores
 
 gradcheck: setup  ## compare every backward with finite differences
 	@$(VENV) -m scratch_embed.gradcheck
+
+soak: setup  ## try to break it for MINUTES=20: chance examples, threads, kills, damage
+	@$(VENV) -m tests.soak --minutes $(MINUTES)
 
 bench: setup  ## measure speed against the machine and other libraries (QUICK=1: a minute)
 	@$(VENV) -m tests.benchmarks $(QUICKLY)

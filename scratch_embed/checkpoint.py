@@ -16,27 +16,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping
 
 import numpy as np
 
-from scratch_embed.files import open_regular, replacing
+from scratch_embed.files import BAD_HEADER, open_regular, replacing
 
 PLAIN = "plain"  # the entry that holds what is no array
 DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError,
-    AttributeError, RuntimeError, MemoryError,
+    *BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, AttributeError, RuntimeError,
+    MemoryError,
 )  # fmt: skip
 ARRAY = "array at"  # stands in its JSON where an array was
+TAKEN = {PLAIN, "file", "allow_pickle"}  # np.savez has arguments of these names
 
 
 def save(path: str | os.PathLike, **parts) -> None:
     """Write the parts to `path`: arrays, numbers, strings, None, and lists and dicts of them.
 
     Raises TypeError for anything else, with its path, and ValueError for a dict whose keys are no
-    strings; OSError as writing does. The file that was there stays until the new one is complete.
+    strings or that is {"array at": ...} alone; OSError as writing does. The file that was there
+    stays until the new one is complete.
     """
     arrays: dict[str, np.ndarray] = {}
     plain = json.dumps(_without_arrays(parts, "", arrays))
@@ -67,11 +70,14 @@ def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError(f"{where} is an array of {value.dtype}; objects are not written")
-        arrays[where] = value
-        return {ARRAY: where}
+        name = _entry_name(where, arrays)
+        arrays[name] = value
+        return {ARRAY: name}
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise ValueError(f"{where} is a dict whose keys are not all strings")
+        if list(value) == [ARRAY]:
+            raise ValueError(f"{where} is a dict of {ARRAY!r} alone, which marks an array")
         return {k: _without_arrays(v, f"{where}/{k}".lstrip("/"), arrays) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_arrays(v, f"{where}/{k}", arrays) for k, v in enumerate(value)]
@@ -80,6 +86,20 @@ def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{where} is a {type(value).__name__}; a checkpoint holds arrays, numbers, ...")
+
+
+def _entry_name(where: str, arrays: Mapping) -> str:
+    """The path of an array as a name that a zip file and np.load give back, and no other has.
+
+    (np.load takes a ".npy" off the end.)
+
+    >>> _entry_name("model/a b:c", {})
+    'model/a_b_c'
+    """
+    name = re.sub(r"[^\w./-]", "_", where)
+    while not name or name in arrays or name in TAKEN or name.endswith(".npy"):
+        name += "_"
+    return name
 
 
 def _with_arrays(value, arrays: dict[str, np.ndarray]):

@@ -31,7 +31,7 @@ from typing import BinaryIO
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.files import open_regular, replacing, reserve
+from scratch_embed.files import BAD_HEADER, open_regular, replacing, reserve
 
 HEADERS = {  # how the header is read, by the version that a .npy file begins with
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -112,7 +112,7 @@ def _header(file: BinaryIO, path: str | os.PathLike) -> tuple[tuple[int, ...], b
     try:
         version = np.lib.format.read_magic(file)
         return HEADERS[version](file)
-    except (ValueError, KeyError) as error:
+    except BAD_HEADER as error:
         raise ValueError(f"{path} is no .npy table: {error}") from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,32 @@ def test_values_come_back_as_they_were(tmp_path):
     assert back["large"] == 2**127 and back["number"] == 0.1
     with np.load(tmp_path / "c.npz") as entries:  # for those who have only NumPy
         assert "arrays/a/b" in entries.files
+
+
+def test_arrays_under_names_that_a_zip_file_cannot_hold_come_back(tmp_path):
+    """Of "a/b" and {"a": {"b"}} one was lost; "plain" and "file" are arguments of np.savez."""
+    names = ["a/b", "\0", "b.npy", "b", "plain", "file", "\ud800", "", "a:b", "a;b"]
+    parts = {name: np.array(k) for k, name in enumerate(names)}
+    checkpoint.save(tmp_path / "run.npz", a={"b": np.array(-1)}, plain=np.array(-2), more=parts)
+    checkpoint.save(tmp_path / "flat.npz", **parts)
+    saved, flat = checkpoint.load(tmp_path / "run.npz"), checkpoint.load(tmp_path / "flat.npz")
+    assert (saved["a"]["b"], saved["plain"]) == (-1, -2)
+    for found in (saved["more"], flat):
+        assert {name: int(array) for name, array in found.items()} == dict(zip(names, range(10)))
+
+
+def test_a_dict_that_would_be_taken_for_an_array_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="marks an array"):
+        checkpoint.save(tmp_path / "run.npz", part={"array at": "plain"})
+
+
+def test_an_array_whose_header_is_no_python_is_told(tmp_path):
+    """Whole by its checksum, so only NumPy, which reads the header as source, finds out."""
+    path, header = tmp_path / "run.npz", b"{(1,"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("w.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        checkpoint.load(path)
 
 
 def test_a_file_cut_off_or_damaged_anywhere_is_told(tmp_path):

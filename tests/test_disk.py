@@ -78,6 +78,15 @@ def test_what_is_no_table_is_refused(tmp_path):
             open_table(tmp_path / "text.npy")
 
 
+@pytest.mark.parametrize("header", [b"{", b"(1,", b"{'a': 1", b"  x\n y", b"'", b"{}", b"-[]"])
+def test_a_header_that_is_no_python_is_refused(tmp_path, header):
+    """NumPy reads it as source, and raises whatever tokenize and ast raise."""
+    path = tmp_path / "table.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(ValueError, match="is no .npy table"):
+        open_table(path)
+
+
 def test_a_file_whose_size_is_not_what_its_header_asks_for_is_refused_and_kept(tmp_path):
     path = tmp_path / "t.npy"
     create_table(path, 500, 10, rng=0)

@@ -8,11 +8,12 @@ cache       the one folder that this package may fill on its own
 """
 
 from scratch_embed.files.cache import cache_dir, state_dir
-from scratch_embed.files.reading import open_regular, read_bytes
+from scratch_embed.files.reading import BAD_HEADER, open_regular, read_bytes
 from scratch_embed.files.regular import sentence
 from scratch_embed.files.writing import check_writable, replacing, reserve
 
 __all__ = [
+    "BAD_HEADER",
     "cache_dir",
     "check_writable",
     "open_regular",

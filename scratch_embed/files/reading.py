@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import tokenize
 from pathlib import Path
 from typing import BinaryIO
 
 from scratch_embed.files.regular import refuse_special
 
+# What NumPy may raise for the header of a .npy file, which is Python source that it parses.
+BAD_HEADER = ValueError, KeyError, TypeError, SyntaxError, RecursionError, tokenize.TokenError
 LARGEST = 1 << 31  # bytes read at once: 2 GiB, the text of some two thousand novels
 
 

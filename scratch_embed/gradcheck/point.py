@@ -43,6 +43,7 @@ class Point:
     changed : names of inputs that fn changes in place, other than by max_norm.
     broken : why backward raised an error, the first time or when run again, or None.
     noise : rounding error in one evaluation of L.
+    unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
     """
 
     def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], rng):
@@ -64,6 +65,7 @@ class Point:
         self.zero_rows = [self._zero_rows(i) for i in range(len(self.checked))]
         self.loss = Loss(fn, tensors, self.cotangent)
         floor = np.finfo(float).eps * float(np.abs(self.out.data * self.cotangent).sum())
+        self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 
     def line(self, tensor: Tensor, index=None, direction=None) -> Line:

@@ -14,7 +14,7 @@ from scratch_embed.kernels.kept import kept, say_once
 
 SLOW = 0.5  # seconds that may pass without a word
 
-lock = threading.Lock()  # one loop at a time is handed to Numba
+lock = threading.RLock()  # one loop at a time is handed to Numba
 
 
 @cache
@@ -58,21 +58,32 @@ def _decorated(loop: Callable, threaded: bool) -> Callable:
 
 
 def _announced(dispatcher, place: Path | None):
-    """Say what is compiling when it takes over SLOW seconds. Reading what is kept does not."""
-    compile_now = dispatcher.compile
+    """Say what is compiling when it takes over SLOW seconds. Reading what is kept is no compiling,
+    however slow the disk: Numba asks for that first, and the clock starts when nothing was found.
+    """
+    compile_now, load = dispatcher.compile, dispatcher._cache.load_overload
     where = f", once: it is kept in {place}" if place else ""
     message = f"scratch_embed: compiling {dispatcher.__name__}{where}"
+    timers = []  # at most one: Numba compiles a loop for one kind of arguments at a time
+
+    def load_or_start_the_clock(*arguments):
+        found = load(*arguments)
+        if found is None:
+            timer = threading.Timer(SLOW, print, (message,), {"file": sys.stderr, "flush": True})
+            timer.daemon = True
+            timers.append(timer)
+            timer.start()
+        return found
 
     def compile_aloud(signature):
-        timer = threading.Timer(SLOW, print, (message,), {"file": sys.stderr, "flush": True})
-        timer.daemon = True
-        timer.start()
         try:
             with uninterrupted():
                 return compile_now(signature)
         finally:
-            timer.cancel()
+            while timers:
+                timers.pop().cancel()
 
+    dispatcher._cache.load_overload = load_or_start_the_clock
     dispatcher.compile = compile_aloud
     return dispatcher
 

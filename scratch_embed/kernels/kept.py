@@ -17,7 +17,7 @@ from pathlib import Path
 
 from scratch_embed.files import cache_dir, read_bytes, replacing
 
-STAMP = hashlib.sha256().digest_size  # a file starts with the hash of the rest of it
+STAMP = hashlib.sha256().digest_size  # a file starts with a hash of its name and of the rest
 
 
 class Kept:
@@ -36,12 +36,13 @@ class Kept:
         """The loop for arguments of these types, or None if it is not there or damaged."""
         from numba.core.compiler import CompileResult
 
+        file = self._file(signature, target.codegen())
         try:
-            content = read_bytes(self._file(signature, target.codegen()))
+            content = read_bytes(file)
         except (OSError, ValueError):  # not there, not to be read, or empty
             return None
         stamp, code = content[:STAMP], content[STAMP:]
-        if hashlib.sha256(code).digest() != stamp:
+        if _stamp(file, code) != stamp:
             return None
         target.refresh()
         return CompileResult._rebuild(target, *pickle.loads(code))
@@ -55,7 +56,7 @@ class Kept:
         file, code = self._file(signature, result.codegen), dumps(result._reduce())
         try:
             with replacing(file) as temporary:
-                temporary.write_bytes(hashlib.sha256(code).digest() + code)
+                temporary.write_bytes(_stamp(file, code) + code)
         except OSError as error:
             say_once(
                 f"a compiled loop cannot be kept in {self.cache_path} "
@@ -70,6 +71,11 @@ class Kept:
         versions = numba.__version__, sys.version, codegen.magic_tuple()
         kind = hashlib.sha256(repr((signature, self._source, versions)).encode())
         return self.cache_path / f"{self._name}-{kind.hexdigest()[:16]}"
+
+
+def _stamp(file: Path, code: bytes) -> bytes:
+    """Of the name too: the file of another loop, copied over this one, is whole and wrong."""
+    return hashlib.sha256(file.name.encode() + b"\0" + code).digest()
 
 
 def kept(loop: Callable, threaded: bool) -> Kept | None:

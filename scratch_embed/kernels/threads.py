@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -89,13 +90,37 @@ def _run_threaded(loop: Callable, parts: int, args: tuple):
         numba.set_num_threads(before)
 
 
+def _compiler_locks() -> list:
+    """What a thread holds while it compiles: our lock, and Numba's own once it is imported."""
+    numbas = sys.modules.get("numba.core.compiler_lock")
+    return [compiling.lock, *([numbas.global_compiler_lock] if numbas else [])]
+
+
+_held: list = []  # by the thread that is about to fork
+
+
+def _before_fork() -> None:
+    """Wait until no thread compiles: a child would find its lock taken, by a thread it has not."""
+    _held[:] = _compiler_locks()
+    for lock in _held:
+        lock.acquire()
+
+
 def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _in_child() -> None:
     global _forked
-    _forked, compiling.lock = True, threading.Lock()
+    _forked = True
+    _after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child
+    )
 
 
 @cache

@@ -151,6 +151,8 @@ class Optimizer:
     def _move(self, param: Tensor, arrays: list[np.ndarray], options: dict) -> None:
         """The one place where the numbers of a parameter change."""
         w, g = param.data, param.grad
+        if not w.size:
+            return  # a mean over no columns would be no number
         if isinstance(g, RowGrad):
             self._follow_rows(w, g, *arrays, **options)
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.report import KINK, OK, WRONG
+from tests.gradcheck import planted
 
 
 def of(*numbers: float, shape: tuple[int, ...] | None = None) -> Tensor:
@@ -125,3 +128,13 @@ def test_where_every_entry_is_on_a_kink_nothing_is_told_and_nobody_blamed(mode):
     assert not report.passed
     assert report.causes == []
     assert "nothing could be told" in str(report)
+
+
+def test_what_rounding_leaves_where_the_loss_is_always_0():
+    """One class: the loss is 0, p is 1 to rounding, and backward answers 2.8e-17 or 0."""
+    for seed in range(20):
+        logit = Tensor(np.random.default_rng(seed).standard_normal((1, 1)), requires_grad=True)
+        fn = partial(F.cross_entropy, targets=np.array([0]), label_smoothing=0.1)
+        assert gradcheck(lambda z, fn=fn: fn(z), logit, seed=seed).agrees
+    twice = planted.broken("mul", lambda g, s: (g * s[1], 2 * g * s[0]))  # tiny errors are seen
+    assert not gradcheck(lambda y: twice(np.array([1e-17]), y), of(1.0)).passed

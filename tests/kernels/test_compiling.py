@@ -71,14 +71,34 @@ print(out.tolist(), "prange" in names)
 # ----------------------------------------------------------------- a word while it compiles
 
 
+def dispatcher(compile_now, found=None):
+    """What Numba makes of a loop, as far as it matters here: it asks what is kept, then compiles.
+
+    A loop that is kept is `found`, and reading it may take its time too.
+    """
+    cache = SimpleNamespace(load_overload=lambda *signature: found)
+
+    def compile(signature):
+        kept = cache.load_overload(signature)
+        answer = compile_now(signature)
+        return kept or answer
+
+    return SimpleNamespace(__name__="gather", compile=compile, _cache=cache)
+
+
 def test_a_slow_compile_says_so_and_a_quick_one_does_not(monkeypatch, capsys):
     monkeypatch.setattr(compiling, "SLOW", 0.05)
-    slow = SimpleNamespace(__name__="gather", compile=lambda seconds: time.sleep(seconds))
-    compiling._announced(slow, Path("place")).compile(0.3)
+    compiling._announced(dispatcher(time.sleep), Path("place")).compile(0.3)
     assert capsys.readouterr().err == "scratch_embed: compiling gather, once: it is kept in place\n"
-    quick = SimpleNamespace(__name__="gather", compile=lambda seconds: seconds)
-    assert compiling._announced(quick, None).compile(0.3) == 0.3
+    assert compiling._announced(dispatcher(lambda seconds: seconds), None).compile(0.3) == 0.3
     time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_kept_loop_that_loads_slowly_says_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(compiling, "SLOW", 0.05)
+    slow = compiling._announced(dispatcher(time.sleep, found="machine code"), Path("place"))
+    assert slow.compile(0.3) == "machine code"
     assert capsys.readouterr().err == ""
 
 
@@ -108,9 +128,8 @@ def test_an_interrupt_waits_until_numba_is_through():
         steps.append("done")
         return signature
 
-    slow = SimpleNamespace(__name__="gather", compile=compile_slowly)
     with pytest.raises(KeyboardInterrupt):
-        compiling._announced(slow, None).compile(0)
+        compiling._announced(dispatcher(compile_slowly), None).compile(0)
     assert steps == ["begun", "done"]
     with pytest.raises(KeyboardInterrupt):  # and then it comes at once again
         signal.raise_signal(signal.SIGINT)
@@ -121,7 +140,7 @@ def test_an_interrupt_is_left_alone_on_other_threads_and_where_it_is_ignored():
         return signal.getsignal(signal.SIGINT)
 
     before, handlers = signal.getsignal(signal.SIGINT), []
-    quick = compiling._announced(SimpleNamespace(__name__="gather", compile=compiled), None)
+    quick = compiling._announced(dispatcher(compiled), None)
     other = threading.Thread(target=lambda: handlers.append(quick.compile(0)))
     other.start()
     other.join()

@@ -98,6 +98,16 @@ def test_a_damaged_file_is_compiled_anew(damage, in_use):
     assert all(file.stat().st_size >= size / 2 for file, size in zip(files, before))  # whole again
 
 
+def test_the_file_of_another_loop_is_compiled_anew(in_use):
+    """Whole, so its own hash is right, but it would run in place of what was asked for."""
+    files = {file.name.split("-")[0]: file for file in files_in(in_use)}
+    other = LOOK_UP + "from scratch_embed.kernels import group_rows; group_rows([1], 2)"
+    output(other, NUMBA_CACHE_DIR=str(in_use))
+    sort = next(file for file in files_in(in_use) if file.name.startswith("sort-"))
+    files["gather"].write_bytes(sort.read_bytes())
+    assert output(LOOK_UP, NUMBA_CACHE_DIR=str(in_use)) == "1.0"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="this system has no limit of what a process may write")
 def test_a_full_disk_costs_a_sentence(tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"

@@ -69,6 +69,37 @@ def test_a_fork_after_use():
     output(FORKED)
 
 
+WHILE_COMPILING = """
+import os, sys, threading, time, numpy as np
+from scratch_embed.kernels import gather
+gather(np.ones((2, 2)), [1])
+from numba.core.compiler_lock import global_compiler_lock
+holds = threading.Event()
+def compile_slowly():
+    with global_compiler_lock:
+        holds.set()
+        time.sleep(0.5)
+threading.Thread(target=compile_slowly).start()
+holds.wait()
+child = os.fork()
+if child == 0:
+    os._exit(int(gather(np.ones((2, 2), np.float32), [1])[0, 0]) - 1)
+deadline = time.monotonic() + 60
+while time.monotonic() < deadline:
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        sys.exit(status)
+    time.sleep(0.01)
+os.kill(child, 9)
+sys.exit("the child waits for a compiler that it does not have")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_while_another_thread_compiles():
+    output(WHILE_COMPILING)
+
+
 def test_the_users_own_number_of_threads_in_numba_stays():
     code = """
 import numba, numpy as np

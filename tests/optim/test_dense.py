@@ -76,6 +76,17 @@ def test_parameters_of_any_shape_move_like_the_numbers_in_them(rule, shape):
     np.testing.assert_array_equal(w.data, np.full(shape, single.data[0]))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "RowAdagrad", "LazyAdam"])
+def test_a_table_without_columns_takes_its_steps(name):
+    """Its rows have no mean: RowAdagrad divided by zero, with a warning and without."""
+    for grad in (np.zeros((3, 0)), RowGrad([1], np.zeros((1, 0)), (3, 0))):
+        E = Tensor(np.zeros((3, 0)), requires_grad=True)
+        optimizer, E.grad = RULES[name]([E]), grad
+        optimizer.step()
+        assert all(np.isfinite(array).all() for array in optimizer.state[0].values())
+
+
 @pytest.mark.parametrize("rule", [RULES[name] for name in ("momentum", "Adagrad", "Adam", "AdamW")])
 def test_a_single_number_follows_the_gradient_that_backward_leaves(rule):
     """Added up over two uses, NumPy makes it a number and no array."""
