@@ -18,7 +18,7 @@ QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
 export PYTHONPATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lessons labs step test gradcheck soak bench figures notebooks book lint clean
+.PHONY: help setup lessons labs step test gradcheck soak mutants bench figures notebooks book lint clean
 
 help:  ## this list
 	@echo "scratch_embed: how embeddings work, computed by hand and checked"
@@ -41,6 +41,9 @@ gradcheck: setup  ## compare every backward with finite differences
 
 soak: setup  ## try to break it for MINUTES=20: chance examples, threads, kills, damage
 	@$(VENV) -m tests.soak --minutes $(MINUTES)
+
+mutants: setup  ## put small mistakes into the core and see whether a test finds each
+	@$(VENV) -m tests.mutants
 
 bench: setup  ## measure speed against the machine and other libraries (QUICK=1: a minute)
 	@$(VENV) -m tests.benchmarks $(QUICKLY)

@@ -16,6 +16,7 @@ from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
 
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
+AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
 
 
 def off_the_tape(point) -> list[Cause]:

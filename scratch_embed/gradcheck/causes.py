@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
+from scratch_embed.gradcheck import paths
 from scratch_embed.gradcheck import predictions as p
 
 
@@ -189,9 +190,34 @@ HYPOTHESES = [
         "{detail}",
     ),
     Hypothesis(
+        "missing path",
+        paths.one_reading,
+        "{op} reads {to} by more than one batch of ids, and {half} adds up what one of them is "
+        "owed: {detail}",
+    ),
+    Hypothesis(
+        "residual", paths.beside_itself, "{op} is {to} plus some f of it, and {half} {detail}"
+    ),
+    Hypothesis(
+        "missing path",
+        paths.stops_at_each_step,
+        "{half} stops at each {detail}: what arrives at one also goes back to those before it",
+    ),
+    Hypothesis(
         "sample dropped",
         p.one_sample,
         "{half} answers for {detail} of the samples in the batch; {to} is used by all of them",
+    ),
+    Hypothesis(
+        "dout not linear",
+        p.not_linear,
+        "{half} is not linear in dout: {detail}. A backward multiplies dout by what forward saved, "
+        "and neither squares nor clips it",
+    ),
+    Hypothesis(
+        "wrong weights",
+        paths.weighed,
+        "{half} weighs the samples wrongly, as a mean does that divides by another count: {detail}",
     ),
     Hypothesis(
         "local derivative",

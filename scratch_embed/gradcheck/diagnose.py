@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from scratch_embed.gradcheck.beside import TOO_MANY, assigned, hidden, off_the_tape
+from scratch_embed.gradcheck.beside import AT_MOST, TOO_MANY, assigned, hidden, off_the_tape
 from scratch_embed.gradcheck.causes import Cause, half, name_cause
 from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.gradcheck.predictions import Case, close
@@ -34,6 +34,7 @@ def diagnose(point) -> list[Cause]:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
         found += reused(point) or hidden(point)
+    found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
     return list(dict.fromkeys(found))[:MOST]
 
 
@@ -59,7 +60,13 @@ def wrong_operations(point) -> list[Cause]:
 
 
 def _owed(part: Part, dout: np.ndarray) -> np.ndarray | None:
-    return None if part.tensor.size > TOO_MANY else _alone(part._replace(dout=dout))
+    return None if _too_many(part) else _alone(part._replace(dout=dout))
+
+
+def _too_many(part: Part) -> bool:
+    """Whether nudging each entry of its input would take long: all of it runs for each."""
+    size = part.tensor.size
+    return size > TOO_MANY and size * (size + part.out.size) > AT_MOST
 
 
 def _rounding(part: Part) -> float:
@@ -70,7 +77,10 @@ def _rounding(part: Part) -> float:
 
 def right_part(point, part: Part) -> np.ndarray | None:
     """What this contribution should be, measured; None where that cannot be done."""
-    right = _of_lookup(part) if part.tensor.size > TOO_MANY else _alone(part)
+    large = part.tensor.size > TOO_MANY
+    right = _of_lookup(part) if large else None
+    if right is None and not _too_many(part):
+        right = _alone(part)
     if right is not None:
         if has_options(part):
             true, stated, _ = stated_gradient(part)

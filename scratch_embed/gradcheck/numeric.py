@@ -30,6 +30,7 @@ CENTRAL_STEP = 1e-5  # about eps^(1/3)
 RICHARDSON_STEP = 4e-3  # about eps^(1/7), the largest of its three steps
 COMPLEX_STEP = 1e-20
 ONE_SIDED_STEP = 1e-4
+NOISE_SPACINGS = 1e-9, 1e-12  # of points at which rounding is looked for
 STEPS_CLOSER = 8  # each a sixteenth of the one before
 
 
@@ -177,10 +178,16 @@ def loss_noise(line: Line, floor: float) -> float:
     Their weights are 1, 3, 3, 1, so their variance is 20 times that of one value; the median is
     taken because a kink would spoil up to three of the eight.
     """
-    spacing = 1e-9 * line.scale
-    values = np.array([line(k * spacing) for k in range(-5, 6)])
-    spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
-    return max(floor, 3 * spread) if np.isfinite(spread) else floor
+    noise = np.inf
+    for spacing in NOISE_SPACINGS:
+        values = np.array([line(k * spacing * line.scale) for k in range(-5, 6)])
+        spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
+        if np.isfinite(noise) and len(np.unique(values)) < len(values):
+            break  # rounding hides what such short steps change, so they do not show it either
+        noise = min(noise, 3 * spread if np.isfinite(spread) else np.inf)
+        if noise <= 10 * floor:
+            break  # else it may be no rounding, but a kink or a pole that is nearer than that
+    return max(floor, noise) if np.isfinite(noise) else floor
 
 
 def is_kink(line: Line, slope: float | None, noise: float) -> bool:

@@ -90,6 +90,15 @@ def dout_cut_off(case: Case) -> str | None:
     return "" if case.is_like(guided) or case.is_like(np.maximum(case.dout, 0)) else None
 
 
+def not_linear(case: Case) -> str | None:
+    """Minus the dout must give minus the gradient, and three times it three times that."""
+    ways = {-1: "minus dout does not give minus the answer", 3: "three times dout gives another"}
+    for c, words in ways.items():
+        if not all(map(close, answers(case, c * case.dout), [c * case.wrong])):
+            return words
+    return None
+
+
 def wrong_sign(case: Case) -> str | None:
     """Minus the gradient."""
     return "" if case.is_like(-case.right) else None

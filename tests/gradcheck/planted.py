@@ -469,3 +469,83 @@ plant("backward eats what was saved", "in-place gradient",
       broken("exp", _eats_what_was_saved), (4, 3))  # fmt: skip
 plant("random backward", "not deterministic",
       broken("exp", lambda g, s: g * s[0] * _noise.random()), (4, 3))  # fmt: skip
+
+# ---- more than one way through one operation -----------------------------------------------------
+
+
+def own(name: str, cause: str, forward, backward, *shapes, given=()):
+    """A learner's own pair, which is handed the arrays in `given` after its tensors."""
+    op = differentiable(forward, backward, name="mine")
+    plant(name, cause, lambda *tensors: op(*tensors, *given), *shapes)
+
+
+def _residual(x):
+    t = np.tanh(x)
+    return x + t, 1 - t * t
+
+
+own("residual forgotten", "residual", _residual, lambda g, slope: g * slope, (4, 3))
+own("residual paid twice", "residual", _residual, lambda g, slope: g * (2 + slope), (4, 3))
+
+
+def _recurrent(x, u):
+    h = [np.zeros(x.shape[1:])]
+    for now in x:
+        h.append(np.tanh(now + h[-1] @ u))
+    return np.stack(h[1:]), (u, np.stack(h))
+
+
+def _nothing_through_time(dout, saved):
+    _, h = saved
+    dx = dout * (1 - h[1:] ** 2)
+    return dx, np.einsum("tnd,tne->de", h[:-1], dx)
+
+
+own("nothing through time", "missing path", _recurrent, _nothing_through_time, (4, 2, 3), (3, 3))
+
+ONE, OTHER = np.array([4, 1, 4, 0]), np.array([3, 3, 2, 1])
+
+
+def _two_hashes(E, one, other):
+    return E[one] + E[other], (E.shape, one, other)
+
+
+def _one_hash(dout, saved):
+    shape, one, _ = saved
+    dE = np.zeros(shape)
+    np.add.at(dE, one, dout)
+    return dE
+
+
+own("second hash unpaid", "missing path", _two_hashes, _one_hash, (V, D), given=(ONE, OTHER))
+
+BAGS = np.array([0, 1, 1, 1, 2, 2])
+
+
+def _bag_means(E, ids):
+    sums = np.zeros((3, E.shape[1]), E.dtype)
+    np.add.at(sums, BAGS, E[ids])
+    return sums / np.bincount(BAGS)[:, None], (E.shape, ids)
+
+
+def _counting(counts):
+    """The backward of a mean over bags that divides by these counts."""
+
+    def backward(dout, saved):
+        shape, ids = saved
+        dE = np.zeros(shape)
+        np.add.at(dE, ids, (dout / np.array(counts)[:, None])[BAGS])
+        return dE
+
+    return backward
+
+
+for _name, _counts in (("the next bag", [3, 2, 1]), ("all and one", [2, 4, 3]), ("all", [2, 2, 2])):
+    own(f"bag counts of {_name}", "wrong weights", _bag_means, _counting(_counts), (V, D),
+        given=(IDS.reshape(-1),))  # fmt: skip
+
+own("dout squared", "dout not linear", lambda x: (np.sin(x), x), lambda g, x: g * g * np.cos(x),
+    (4, 3))  # fmt: skip
+own("dout clipped", "dout not linear", lambda x: (np.sin(x), x),
+    lambda g, x: np.clip(g, -0.5, 0.5) * np.cos(x), (4, 3))  # fmt: skip
+own("half of 6,000 entries", "constant factor", lambda x: (x * x, x), lambda g, x: g * x, (100, 60))

@@ -130,6 +130,15 @@ def test_where_every_entry_is_on_a_kink_nothing_is_told_and_nobody_blamed(mode):
     assert "nothing could be told" in str(report)
 
 
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_a_kink_or_a_pole_nearer_than_the_steps_is_no_rounding(mode):
+    """Third differences at steps of 1e-9 took the kink for noise of 1e-10, and blamed backward."""
+    near = np.random.default_rng(3).standard_normal(6) * 1e-9
+    for fn, numbers in ((F.relu, near), (huber, near + 1), (inverse, [1e-6, -2e-6, 1e-7])):
+        for seed in range(5):
+            assert gradcheck(fn, of(*numbers), mode=mode, seed=seed).agrees
+
+
 def test_what_rounding_leaves_where_the_loss_is_always_0():
     """One class: the loss is 0, p is 1 to rounding, and backward answers 2.8e-17 or 0."""
     for seed in range(20):

@@ -62,3 +62,5 @@ def test_another_dtype_is_that_of_the_dense_gradient(data, shape):
     grad = RowGrad(*data.draw(batches(shape)), shape)
     assert same_bits(grad.astype(np.float32).to_dense(), grad.to_dense().astype(np.float32))
     assert grad.astype(np.float64, copy=False) is grad
+    again = grad.astype(np.float64)  # a copy unless it is asked for none, as NumPy's own
+    assert again is not grad and not np.shares_memory(again.values, grad.values)

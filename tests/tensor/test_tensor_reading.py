@@ -171,3 +171,8 @@ def test_the_operation_that_an_error_names_is_there():
     a = Tensor(NUMBERS, requires_grad=True)
     F.concatenate(a * 2.0, a).sum().backward()
     assert a.grad.tolist() == [[3, 3], [3, 3]]
+
+
+def test_jupyter_shows_one_axis_and_two_as_a_table():
+    for shape, is_table in (((), False), ((3,), True), ((2, 3), True), ((2, 3, 4), False)):
+        assert ("<table" in Tensor(np.ones(shape))._repr_html_()) == is_table

@@ -1,0 +1,95 @@
+"""The tests on a copy of the project that holds a mistake, in a process forked for it.
+
+The loops run as plain Python (NUMBA_DISABLE_JIT=1): compiling each mistake would take a second
+each. A fork spares every trial the import of numpy, pytest and hypothesis.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import hypothesis  # noqa: F401  imported once, for all forks
+import numpy  # noqa: F401
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = 1.5  # seconds; a test that takes longer is left out, as is one that needs compiled loops
+FOUND, PASSED, ENDLESS = "found", "passed", "endless"
+
+
+class Project:
+    """A copy of the package and its tests, in which one file at a time is changed."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        for name in ("scratch_embed", "tests"):
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        for name in ("setup.cfg", "pyproject.toml"):
+            shutil.copy(ROOT / name, folder)
+        os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        sys.dont_write_bytecode = True
+
+    def quick_tests(self, tests: list[str]) -> tuple[list[str], float]:
+        """What to leave out of these tests, and how long the others take."""
+        notes = self.folder / "notes.txt"
+        notes.write_text("", encoding="utf-8")
+        self.run(tests, patience=600, plugin=Timed(notes))
+        lines = [line.split(" ", 1) for line in notes.read_text(encoding="utf-8").splitlines()]
+        left_out = [name for took, name in lines if float(took) > SLOW]
+        return left_out, sum(float(took) for took, _ in lines if float(took) <= SLOW)
+
+    def judge(self, file: str, source: str, tests: list[str], left_out, patience: float) -> str:
+        """FOUND, PASSED or ENDLESS: what the tests say of the project with this source."""
+        path = self.folder / file
+        right = path.read_bytes()
+        path.write_text(source, encoding="utf-8")
+        try:
+            arguments = [*tests, "-x", *(f"--deselect={name}" for name in left_out)]
+            code = self.run(arguments, patience)
+        finally:
+            path.write_bytes(right)
+        return ENDLESS if code is None else PASSED if code == 0 else FOUND
+
+    def run(self, arguments: list[str], patience: float, plugin=None) -> int | None:
+        """pytest's exit code, in a fork; None when it had to be killed."""
+        child = os.fork()
+        if not child:
+            os.setpgid(0, 0)
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 1)
+            os.dup2(silence, 2)
+            os.chdir(self.folder)
+            sys.path.insert(0, str(self.folder))
+            for name in [name for name in sys.modules if name.startswith(("tests", "scratch_"))]:
+                del sys.modules[name]
+            options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--doctest-modules"]
+            os._exit(pytest.main([*options, *arguments], plugins=[plugin] if plugin else []))
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return status
+            time.sleep(0.02)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return None
+
+
+class Timed:
+    """Writes down how long each test took; one that fails on the right code takes for ever."""
+
+    def __init__(self, notes: Path):
+        self.notes = notes
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" or report.failed:
+            took = report.duration if report.passed else 1e9
+            with open(self.notes, "a", encoding="utf-8") as file:
+                file.write(f"{took:.3f} {report.nodeid}\n")
