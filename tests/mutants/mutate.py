@@ -30,8 +30,8 @@ class Mutant(NamedTuple):
 def mutants(source: str) -> list[Mutant]:
     """Every mistake that this file knows how to make in a source.
 
-    >>> [(m.was, m.now) for m in mutants("def f(n):\\n    return n + 1 if n < 3 else -n")]
-    [('n < 3', 'n <= 3'), ('n + 1', 'n - 1'), ('3', '4'), ('-n', 'n'), ('1', '2')]
+    >>> [(m.was, m.now) for m in mutants("out = -n if n < 3 else n")]
+    [('-n if n < 3 else n', '-n if not n < 3 else n'), ('n < 3', 'n <= 3'), ('-n', 'n'), ('3', '4')]
     """
     tree = ast.parse(source)
     places = [node for node in ast.walk(tree) if node not in _left_alone(tree)]
