@@ -47,6 +47,13 @@ PLAYS = {  # which lesson shows which, before its last part
     "ch06_space": ["space"],
     "ch07_subwords": ["tokenizer"],
     "ch08_arena": ["arena"],
+    "ch11_backward_order": ["tape"],
+    "ch12_cross_entropy": ["softmax_gradient"],
+    "ch15_attention": ["norm_attention"],
+    "ch18_counts_and_analogies": ["analogy"],
+    "ch20_sparse_and_lazy": ["touched"],
+    "ch21_hashing": ["collisions"],
+    "ch22_break_it": ["break_it"],
 }
 QUICK = "*This page shows a quick run: fewer seeds, smaller budgets.*"
 LABS = """\

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from scratch_embed.book import claims_page, html, links, markdown, reference
+from scratch_embed.book import claims_page, html, links, markdown, reference, words
 from scratch_embed.book.pieces import cut
 from scratch_embed.book.running import Ran
 from scratch_embed.book.script_page import Links, page
 from scratch_embed.book.site import Site
 from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.course import Course
+from scratch_embed.simulations import NAMES
 
 COURSE = Course(Path(__file__).parents[2] / "lessons")
 LINKS = Links(COURSE.lessons, ["one_hot"], "lessons/ch00_lookup")
@@ -61,6 +62,12 @@ def test_a_page_folds_imports_hides_the_quiz_and_keeps_the_order(tmp_path):
     places = [text.find(part) for part in order]
     assert places == sorted(places) and places[0] >= 0
     assert "guess(" not in text and "ch00_made_9" not in text and "Read &amp; see" in text
+
+
+def test_simulations_are_shown_by_lessons_that_there_are():
+    stems = {path.stem for path in COURSE.lessons.values()}
+    assert set(words.PLAYS) <= stems
+    assert {name for names in words.PLAYS.values() for name in names} <= set(NAMES)
 
 
 CLAIM = {"source": "note <b>", "section": "s_1", "statement": "x*y", "printed": "0.5", "place": 3}
