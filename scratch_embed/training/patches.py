@@ -35,7 +35,7 @@ from scratch_embed.training.command import (
 from scratch_embed.training.repeats import dots, repeat, table
 from scratch_embed.training.results import write_results
 
-SIDE, PATCH = 16, 4  # pixels
+SIDE, PATCH = 24, 6  # pixels; with 16 and 4 a strip would be a whole row, no wrong cut
 FAMILIES = ("DejaVuSansMono", "DejaVuSerif", "STIX", "cm", "DejaVuSans")  # as font names begin
 LINEAR, SQUARES, STRIPS, SHUFFLED = WAYS = (
     "pixels, linear", "patches", "cut as strips", "cut from shuffled",
@@ -51,7 +51,7 @@ def made() -> argparse.ArgumentParser:
     for name, kind, default, meaning in (
         ("seeds", count, 5, "runs of each model, from --seed on; each holds out another family"),
         ("copies", count, 8, "pictures of a letter in a font, moved and resized"),
-        ("steps", count, 400, "to train, each on 64 pictures"),
+        ("steps", count, 1000, "to train, each on 64 pictures"),
         ("dim", count, 48, "numbers for a patch"),
         ("rate", positive, 3e-3, "the largest step size of Adam: a cosine from there to 0"),
     ):
@@ -82,17 +82,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Glance(Layer):
-    """A Vision Transformer with one block:  (B, 1, SIDE, SIDE) -> (B, classes)"""
+    """A Vision Transformer with two blocks:  (B, 1, SIDE, SIDE) -> (B, classes)"""
 
     def __init__(self, classes: int, dim: int, rng: np.random.Generator):
         self.input = ViTInput(SIDE, PATCH, in_channels=1, embedding_dim=dim, rng=rng)
-        self.block = TransformerBlock(dim, num_heads=4, rng=rng)
+        self.blocks = [TransformerBlock(dim, num_heads=4, rng=rng) for _ in range(2)]
         self.norm = LayerNorm(dim)
         self.head = Linear(dim, classes, rng=rng)
         self.name_weights()
 
     def __call__(self, images: np.ndarray) -> Tensor:
-        return self.head(self.norm(self.block(self.input(images))[:, 0]))
+        x = self.input(images)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x.mean(axis=1)))
 
 
 class Pixels(Layer):
