@@ -210,7 +210,8 @@ class Words:
     def _size(self, text) -> tuple[float, float]:
         word = text.get_text()
         if word not in self.sizes:
-            box = text.get_window_extent()
+            # asked of our own canvas: a text that was last drawn as SVG would measure by that
+            box = text.get_window_extent(self.ax.figure.canvas.get_renderer())
             self.sizes[word] = box.width + 2, box.height
         return self.sizes[word]
 

@@ -33,10 +33,11 @@ def frame(scene: Scene, **values) -> Frame:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     numbers = scene.move(**values)
-    canvas, out = scene.figure.canvas, StringIO()
+    canvas, dpi, out = scene.figure.canvas, scene.figure.dpi, StringIO()
     with rc_context(SVG_STYLE):
         FigureCanvasSVG(scene.figure).print_svg(out, metadata={"Date": None})
     scene.figure.set_canvas(canvas)
+    scene.figure.set_dpi(dpi)  # an SVG counts in points, a move in pixels
     svg = METADATA.sub("", PROLOGUE.sub("", out.getvalue(), count=1), count=1)
     svg = SETTING.sub(r' data-set="\1"', svg)
     svg = INSIDE_A_PATH.sub(" ", OTHER_ID.sub("", svg))  # a line for each path

@@ -18,7 +18,7 @@ from matplotlib import image
 from scratch_embed.lesson.play import command, frames, page, server, window
 from scratch_embed.lesson.play.values import read_value
 from scratch_embed.lesson.usage import UsageError
-from scratch_embed.simulations import NAMES, Control, Notice, Scene, Simulation
+from scratch_embed.simulations import NAMES, Control, Notice, Scene, Simulation, load
 
 # A simulation that no front end can have heard of.
 
@@ -69,6 +69,15 @@ def test_a_frame_says_what_a_click_sets_and_the_same_state_gives_the_same_text()
     assert frames.frame(scene, where=4).svg != first.svg
     assert frames.frame(scene, where=1) == first
     assert "\n".join(frames.pieces(first.svg)) == first.svg
+
+
+def test_words_stand_where_they_would_stand_without_an_svg_in_between():
+    scene, other = Scene(load("space")), Scene(load("space"))
+    frames.frame(scene)
+    for each in (scene, other):
+        each.move(step=500)
+    places = [[text.get_position() for text in s.artists[2].texts] for s in (scene, other)]
+    assert places[0] == places[1]
 
 
 def test_each_piece_of_a_frame_is_an_artist():
