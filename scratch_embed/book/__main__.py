@@ -54,7 +54,8 @@ def book(course: Course, quick: bool) -> int:
         )
         return 1
     site = Site(course, BUILD / "book-source", quick)
-    site.simulations(dict(_progress(simulations(BUILD / "pages"), "simulations", len(NAMES))))
+    drawn = dict(_progress(simulations(BUILD / "pages"), "simulations", len(NAMES)))
+    site.simulations({name: drawn[name] for name in NAMES})
     for one in _ran(course, quick):
         site.script(one, _notebook(course, one))
     pages = _progress(judged(course, BUILD / "pages"), "claims", len(course.pages))
@@ -70,9 +71,8 @@ def book(course: Course, quick: bool) -> int:
     site.finish()
     good = html.build(site.source, BUILD / "book", BUILD / "book-doctrees")
     broken = links.broken(BUILD / "book")
-    print("\n".join(broken))
     if not good or broken:
-        print("The book has the mistakes above.", file=sys.stderr)
+        print(*broken, "The book has the mistakes above.", sep="\n", file=sys.stderr)
         return 1
     print(f"The book begins at {BUILD / 'book' / 'index.html'}")
     return 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scratch_embed.book import __main__ as command
 from scratch_embed.book import claims_page, html, links, markdown, reference, words
 from scratch_embed.book.pieces import cut
 from scratch_embed.book.running import Ran
@@ -172,3 +173,24 @@ def test_sphinx_makes_pages_without_a_warning_and_a_wrong_one_is_told(tmp_path, 
     site.write("index.md", "# A\n\n[gone](gone.md)\n\n```{toctree}\nglossary\n```\n")
     assert not html.build(source, out, tmp_path / "trees")
     assert "gone" in capsys.readouterr().err
+
+
+def test_the_command_makes_a_book_of_any_course(tmp_path, monkeypatch, capsys):
+    if lacking := html.missing():
+        pytest.skip(f"{', '.join(lacking)} not installed (the extra 'book')")
+    lessons = tmp_path / "lessons"
+    lessons.mkdir()
+    text = "# %% [markdown]\n# # 0. One\n\n# %%\nprint('hello')\n\n# %% [markdown]\n# ## End\n"
+    (lessons / "ch00_one.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "course_folder", lambda: lessons)
+    drawn = {"title": "One & all", "question": "Which?", "page": "<p></p>"}
+    monkeypatch.setattr(command, "NAMES", ("one",))
+    monkeypatch.setattr(command, "simulations", lambda kept: [("one", drawn)])
+    monkeypatch.setattr(reference, "MODULES", ("rows",))
+    assert command.main(["html"]) == 0, capsys.readouterr()
+    page = Path("build/book/lessons/ch00_one.html").read_text(encoding="utf-8")
+    assert "hello" in page and "ch00_one.ipynb" in page
+    (lessons / "ch00_one.py").write_text(text.replace("print", "pint"), encoding="utf-8")
+    assert command.main(["html"]) == 1
+    assert "NameError" in capsys.readouterr().err
