@@ -23,7 +23,7 @@ SIDE = 224  # pixels
 COLOURS = {"red": "vermillion", "green": "green", "blue": "blue"}  # channel -> plot.PALETTE
 
 PIXELS = tuple(range(0, SIDE, 4))  # where a click can be told from its neighbour
-COARSE = tuple(range(8, SIDE, 16))  # and where it can on a page that holds every state
+COARSE = tuple(range(8, SIDE, 32))  # and where it can on a page that holds every state
 SIZES = (4, 8, 16, 32)
 
 
@@ -127,7 +127,7 @@ SIMULATION = Simulation(
     "Patches: a photograph as a sequence",
     (
         Control("patch_size", SIZES, 16, "Patch size"),
-        Control("row", PIXELS, 24, "Pixel row inside the patch", page=COARSE),
+        Control("row", PIXELS, 40, "Pixel row inside the patch", page=COARSE),
         Control("column", PIXELS, 104, "Pixel column inside the patch", page=COARSE),
     ),
     Notice(

@@ -29,6 +29,7 @@ STYLE = plot.STYLE | {
     "ytick.labelsize": 11,
     "legend.fontsize": 11,
     "mathtext.default": "regular",
+    "path.simplify_threshold": 1.0,  # a long curve keeps what can be seen of it
 }
 LONGEST = 200  # characters that may be typed
 
