@@ -28,7 +28,9 @@ def one_reading(case: Case) -> str | None:
     if case.right.ndim != 2:
         return None
     for ids in case.arrays("iu"):
-        if case.dout.shape == (*ids.shape, case.right.shape[1]) and ids.size:
+        if not ids.size or ids.min() < 0 or ids.max() >= len(case.right):
+            continue  # these are of another table
+        if case.dout.shape == (*ids.shape, case.right.shape[1]):
             for sign in (1, -1):
                 paid = np.zeros(case.right.shape)
                 values = sign * case.dout.reshape(-1, case.right.shape[1])

@@ -54,10 +54,10 @@ def layer_norm_forward(
     [[-1.3416, -0.4472], [0.4472, 1.3416]]
     """
     x, gamma, beta, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
-    x_hat = x - x.mean(axis=-1, keepdims=True)  # centred, so far
-    variance = (x_hat * x_hat).mean(axis=-1, keepdims=True)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(variance + eps)
-    x_hat *= inverse
+    x_hat = centred * inverse
     out = x_hat if gamma is None else gamma * x_hat
     out = out if beta is None else out + beta
     return out.reshape(shape), NormSaved(x_hat, inverse, gamma, beta is not None, shape, vector)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import plot
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from scratch_embed.ops.elementwise import tanh_backward, tanh_forward
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
@@ -56,7 +57,7 @@ def text() -> np.ndarray:
 
 def baselines() -> tuple[float, float]:
     """The loss of a guess among all words, and of knowing their frequencies."""
-    shares = np.bincount(text(), minlength=V) / LENGTH
+    shares = count_ids(text(), V) / LENGTH
     shares = shares[shares > 0]
     return float(np.log(V)), float(-(shares * np.log(shares)).sum())
 

@@ -21,6 +21,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from scratch_embed.files import open_regular, replacing
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.text import bpe
 from scratch_embed.text.corpus import words
 
@@ -107,7 +108,7 @@ def count(
             ids = np.fromiter(map(numbers.__getitem__, found), ID, len(found))
             file.write(ids.data)
             read += len(found)
-            more = np.bincount(ids, minlength=numbers.next)
+            more = count_ids(ids, numbers.next)
             more[: len(seen)] += seen
             seen = more
             if len(numbers) > remembered:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_ids, count_ids
 
 
 class Unigram:
@@ -24,7 +24,7 @@ class Unigram:
     """
 
     def __init__(self, ids, num_embeddings: int):
-        counts = np.bincount(check_ids(ids, num_embeddings).ravel(), minlength=num_embeddings)
+        counts = count_ids(check_ids(ids, num_embeddings), num_embeddings)
         self.table = (counts + 1) / (counts.sum() + num_embeddings)
 
     def chances(self, targets) -> np.ndarray:
@@ -64,8 +64,8 @@ class Bigram:
         self.discount = once / (once + 2 * twice) if once else 0.5
         before, after = np.divmod(self._pairs, V)
         self._behind = Unigram(after, V)
-        self._seen = np.bincount(ids[:-1], minlength=V)
-        self._kinds = np.bincount(before, minlength=V)
+        self._seen = count_ids(ids[:-1], V)
+        self._kinds = count_ids(before, V)
 
     def chances(self, before, targets) -> np.ndarray:
         """p of each target behind the token before it, float64; both have one shape."""

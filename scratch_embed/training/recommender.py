@@ -17,6 +17,7 @@ import numpy as np
 
 from scratch_embed.files import check_writable
 from scratch_embed.functional import sgns
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.layers import Embedding
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.softmax import softmax_forward
@@ -133,7 +134,7 @@ def recall_of(way: str, seed: int, options: argparse.Namespace) -> float:
     rng = np.random.default_rng([seed, 0])
     found = world(options.users, options.items, options.clicks, rng)
     if way == POPULAR:
-        clicked = np.bincount(found.clicks[:, 1], minlength=options.items)
+        clicked = count_ids(found.clicks[:, 1], options.items)
         return recall(np.broadcast_to(clicked, found.likes.shape), found.likes)
     rng = np.random.default_rng([seed, 1])
     user, item = (
