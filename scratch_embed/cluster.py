@@ -58,12 +58,11 @@ class Actors:
         ]
         return _answers(asked)
 
-    def revive(self) -> int:
-        """Start anew what does not live any more; returns how many those were."""
-        dead = [k for k, actor in enumerate(self.actors) if not _lives(actor)]
-        for k in dead:
-            self.actors[k] = _begin(self.plans[k])
-        return len(dead)
+    def revive(self) -> None:
+        """Start anew what does not live any more."""
+        for k, actor in enumerate(self.actors):
+            if not _lives(actor):
+                self.actors[k] = _begin(self.plans[k])
 
 
 def _begin(plan: tuple):

@@ -1,23 +1,9 @@
-"""Where a person types: a key between two steps, or Python on what is known there."""
+"""Where a person types Python, on what is known between two steps."""
 
 from __future__ import annotations
 
 import builtins
 from contextlib import contextmanager
-
-
-def read_key(prompt: str, above: str = "") -> str:
-    """What is typed, trimmed and in small letters; q at the end of input. Ctrl-C asks again."""
-    while True:
-        if above:
-            print(above)
-        try:
-            return input(prompt).strip().lower()
-        except EOFError:
-            print()
-            return "q"
-        except KeyboardInterrupt:
-            print("\nq quits.")
 
 
 def python_prompt(names: dict, banner: str, filename: str = "<console>") -> None:

@@ -38,6 +38,17 @@ def test_python_threads_at_once(layer):
     assert output(TOGETHER, NUMBA_THREADING_LAYER=layer) == layer or layer == "default"
 
 
+WAITING = """
+deadline = time.monotonic() + %d
+while time.monotonic() < deadline:
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        sys.exit(status)
+    time.sleep(0.01)
+os.kill(child, 9)
+sys.exit("the child hangs")
+"""
+
 FORKED = """
 import os, sys, time, numpy as np
 from scratch_embed.kernels import table_loops, threads
@@ -53,20 +64,12 @@ if child == 0:
     out = np.empty((len(ids), 64))
     run(table_loops.gather, 2, out, table, ids, 2)  # whoever sets the number of parts on their own
     os._exit(0 if right and np.array_equal(out, table[ids]) else 1)
-deadline = time.monotonic() + 30
-while time.monotonic() < deadline:
-    done, status = os.waitpid(child, os.WNOHANG)
-    if done:
-        sys.exit(status)
-    time.sleep(0.01)
-os.kill(child, 9)
-sys.exit("the child hangs")
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_after_use():
-    output(FORKED)
+    output(FORKED + WAITING % 30)
 
 
 WHILE_COMPILING = """
@@ -84,20 +87,12 @@ holds.wait()
 child = os.fork()
 if child == 0:
     os._exit(int(gather(np.ones((2, 2), np.float32), [1])[0, 0]) - 1)
-deadline = time.monotonic() + 60
-while time.monotonic() < deadline:
-    done, status = os.waitpid(child, os.WNOHANG)
-    if done:
-        sys.exit(status)
-    time.sleep(0.01)
-os.kill(child, 9)
-sys.exit("the child waits for a compiler that it does not have")
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_while_another_thread_compiles():
-    output(WHILE_COMPILING)
+    output(WHILE_COMPILING + WAITING % 60)
 
 
 def test_the_users_own_number_of_threads_in_numba_stays():
