@@ -16,6 +16,7 @@ Only what this entry needs is computed, whatever the size of the batch.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,14 +28,13 @@ from scratch_embed.trace import replay
 from scratch_embed.trace.replay import Use
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes import Slopes, entry, slopes
-from scratch_embed.trace.slopes.slope import factor, short, taken
+from scratch_embed.trace.slopes.slope import MOST, factor, short, taken
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, Part
 from scratch_embed.working import Line, Working
 
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
-MOST = 4  # terms of a sum that are written out
 H = 1e-5
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
@@ -80,12 +80,16 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
         return Line("", (f"{name} = {short(value)}; no terms are told: {error}",), value)
     if not len(found.places):
         return Line(name, (short(value),), value, f"nothing in d{at.name} moves with this entry")
-    douts = taken(at.incoming, found.places)
+    middle = found.middle
+    douts = middle.gradient(at.incoming) if middle else taken(at.incoming, found.places)
     terms = douts * found.values
     shown = _largest(terms)
-    parts = tuple(_local(made, part, index, found, k) for k in shown)
     places = [tuple(map(int, found.places[k])) for k in shown]
-    symbols = [_times(f"d{entry(at.name, o)}", _symbol(found, o, p)) for o, p in zip(places, parts)]
+    local = [_local(made, part, index, found, k) for k in shown]
+    arrived = [middle.told(at.incoming, o) for o in places] if middle else []
+    names = [line.name for line in arrived] or [f"d{entry(at.name, o)}" for o in places]
+    symbols = [_times(n, _symbol(found, o, p)) for n, o, p in zip(names, places, local)]
+    parts = tuple(chain.from_iterable(zip(local, arrived))) if middle else tuple(local)
     numbers = [_times(factor(douts[k]), factor(found.values[k])) for k in shown]
     rest = [f"... ({len(terms) - len(shown):,} more)"] if len(terms) > len(shown) else []
     stages = [" + ".join([*symbols, *rest])]
@@ -101,7 +105,8 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
 def _local(made: ForwardStep, part: Part, index, found: Slopes, k: int) -> Line:
     """One local derivative: how far an entry of the output moves with this entry."""
     o, slope = tuple(map(int, found.places[k])), float(found.values[k])
-    name = f"∂{entry(made.name, o)}/∂{entry(part.parent, index)}"
+    moved = found.middle.name(o) if found.middle else entry(made.name, o)
+    name = f"∂{moved}/∂{entry(part.parent, index)}"
     said = found.said(o)
     value = () if ", as " in said[-1] else (short(slope),)
     return Line(name, tuple(dict.fromkeys((*said, *value))), slope)

@@ -19,11 +19,10 @@ from scratch_embed.ops import (
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes import Index, entry
 from scratch_embed.trace.slopes.entrywise import operand
-from scratch_embed.trace.slopes.slope import factor, short
+from scratch_embed.trace.slopes.slope import MOST, dot, factor, short
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line, Working
 
-MOST = 4  # terms of a sum that are written out
 Stages = list[str]
 
 
@@ -71,7 +70,7 @@ def _project(at: ForwardStep, index: Index) -> Stages:
     pairs = [(entry(h.name, (*position, j)), entry(weight.name, (row, j)))
              for j in range(h.value.shape[-1])]  # fmt: skip
     more = [(entry(bias[0].name, (row,)), bias[0].value[row])] if bias and bias[0].name else []
-    return _dot(pairs, h.value[tuple(position)], weight.value[row], more)
+    return dot(pairs, h.value[tuple(position)], weight.value[row], more)
 
 
 def _matmul(at: ForwardStep, index: Index) -> Stages:
@@ -87,19 +86,7 @@ def _matmul(at: ForwardStep, index: Index) -> Stages:
     row, column = ((*lead, n) if stacked[0] else (n,)), (tuple(lead) if stacked[1] else ())
     pairs = [(entry(a.name, (*row, k)), entry(b.name, (*column, k, m)))
              for k in range(a.value.shape[-1])]  # fmt: skip
-    return _dot(pairs, a.value[row], b.value[column][:, m], [])
-
-
-def _dot(pairs: list[tuple[str, str]], a: np.ndarray, b: np.ndarray, more: list) -> Stages:
-    """a . b in names and in numbers; of a long one the first terms."""
-    left = len(pairs) - MOST if len(pairs) > MOST + 1 else 0
-    kept = slice(0, len(pairs) - left)
-    rest = [f"... ({left:,} more)"] if left else []
-    names = [f"{x}*{y}" for x, y in pairs[kept]]
-    numbers = [f"{factor(x)}*{factor(y)}" for x, y in zip(a[kept], b[kept])]
-    names += [*rest, *(name for name, _ in more)]
-    numbers += [*rest, *(factor(value) for _, value in more)]
-    return [" + ".join(names), " + ".join(numbers)]
+    return dot(pairs, a.value[row], b.value[column][:, m])
 
 
 def _softmax(at: ForwardStep, index: Index) -> Stages:

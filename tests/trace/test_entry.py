@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -45,21 +47,68 @@ MAKE = {
     "cross_entropy": lambda: F.cross_entropy(leaf(2, 3, 5), IDS),
     "cross_entropy none": lambda: F.cross_entropy(leaf(2, 3, 5), IDS, reduction="none"),
     "cross_entropy smooth": lambda: F.cross_entropy(leaf(2, 3, 5), IDS, label_smoothing=0.1),
+    "cross_entropy weighted": lambda: F.cross_entropy(
+        leaf(2, 3, 5), IDS, weight=np.array([1, 2, 0, 1, 0.5])
+    ),
     "cross_entropy ignoring": lambda: F.cross_entropy(leaf(2, 3, 5), IDS, ignore_index=1),
     "layer_norm": lambda: F.layer_norm(leaf(2, 4), leaf(4, seed=1), leaf(4, seed=2)),
     "layer_norm bare": lambda: F.layer_norm(leaf(2, 4)),
     "rms_norm": lambda: F.rms_norm(leaf(2, 4), leaf(4, seed=1)),
     "dropout": lambda: F.dropout(leaf(3, 4), 0.5, np.random.default_rng(0)),
     "attention": lambda: F.attention(leaf(3, 2), leaf(3, 2, seed=1), leaf(3, 2, seed=2)),
-    "rotary": lambda: F.rotary(leaf(3, 4)),
+    "attention masked": lambda: F.attention(
+        leaf(2, 1, 3, 2), leaf(2, 3, 2, seed=1), leaf(2, 2, 3, 1, seed=2), causal=True, scale=1
+    ),
+    "rotary": lambda: F.rotary(leaf(2, 3, 4)),
+    "rotary concatenated": lambda: F.rotary(
+        leaf(2, 3, 4), np.array([[1], [4]]), layout="concatenated"
+    ),
     "bag": lambda: F.embedding_bag(leaf(5, 2), IDS, mode="mean"),
-    "tied": lambda: F.tied_cross_entropy(leaf(2, 3, 4), leaf(5, 4, seed=1), IDS),
+    "bag sum": lambda: F.embedding_bag(leaf(5, 2), IDS.ravel(), offsets=[0, 4, 4, 6]),
+    "bag max": lambda: F.embedding_bag(leaf(5, 2), IDS, mode="max", padding_idx=0),
+    "bag weighted": lambda: F.embedding_bag(
+        leaf(5, 2), IDS, leaf(2, 3, seed=1), mode="sum", padding_idx=0
+    ),
+    "one_hot": lambda: F.onehot_product(leaf(2, 3, 5), leaf(5, 2, seed=1)),
+    "sgns": lambda: F.sgns(*(leaf(*s, seed=k) for k, s in enumerate([(2, 3), (2, 3), (2, 4, 3)]))),
+    "cbow": lambda: F.cbow(leaf(2, 3, 2), leaf(2, 2, seed=1), leaf(2, 4, 2, seed=2), IDS != 0),
+    "tied": lambda: F.tied_cross_entropy(leaf(2, 3, 4), leaf(5, 4, seed=1), IDS, ignore_index=0),
     "reshape": lambda: leaf(2, 3).reshape(3, 2),
     "transpose": lambda: leaf(2, 3).T,
     "getitem": lambda: leaf(4, 3)[np.array([0, 0, 2])],
     "concatenate": lambda: F.concatenate(leaf(2, 3), leaf(1, 3, seed=1)),
     "unfold": lambda: F.unfold(leaf(1, 1, 4, 4), 2),
 }
+
+
+def worked_out(stage: str) -> float | None:
+    """What a stage with its numbers put in comes to; None where it has names in it."""
+    known = {"s": lambda x: 1 / (1 + np.exp(-x)), "ln": np.log, "sqrt": np.sqrt, "e": np.e}
+    known |= {"tanh": np.tanh, "max": max}
+    stage = re.sub(r"\b(ln|sqrt|tanh) (\S+)", r"\1(\2)", stage.partition(", as ")[0])
+    stage = re.sub(r"(?<=[\d)]) ?(?=\()|(?<=[\d)]) (?=\d)", "*", stage.replace("^", "**"))
+    try:
+        return float(eval(stage, {"__builtins__": {}}, known))  # of our own making
+    except (NameError, SyntaxError, TypeError):
+        return None
+
+
+def every_line(lines):
+    for line in lines:
+        yield line
+        yield from every_line(line.parts)
+
+
+def check_numbers(working) -> int:
+    """The numbers of each line come to its value, as far as four digits tell."""
+    count = 0
+    for line in every_line(working.lines):
+        for stage in line.stages:
+            value = worked_out(stage)
+            if value is not None and isinstance(line.value, float):
+                count += 1
+                assert value == pytest.approx(line.value, rel=5e-3, abs=5e-3), line
+    return count
 
 
 def every_entry(walk):
@@ -81,6 +130,7 @@ def test_rule_nudge_and_backward_agree_at_every_entry(name):
         assert working.lines[0].value == pytest.approx(working.value, rel=1e-5, abs=1e-9)
         verdicts = [line.value for line in working.lines if line.value in (AGREES, DIFFERS)]
         assert verdicts == [AGREES], working.text()
+        assert check_numbers(working) >= 2
         for line in working.text(everything=True, columns=80).splitlines():
             assert len(line) <= 80
     assert count == sum(grad.size for grad in grads.values())
@@ -105,6 +155,19 @@ def test_a_wrong_rule_is_noticed(rule, monkeypatch):
                 told = working.lines[0].value
                 noticed += abs(told - working.value) > 1e-5 * abs(working.value)
     assert noticed
+
+
+@pytest.mark.parametrize("name", ["attention", "attention masked", "sgns", "cbow", "tied"])
+def test_what_a_long_rule_opens_into_adds_up(name):
+    out = MAKE[name]()
+    walk = trace(out, np.random.default_rng(9).normal(size=out.shape))
+    for _, _, working in every_entry(walk):
+        line = working.lines[0]
+        if "more)" not in line.stages[0] and any(part.parts for part in line.parts):
+            pairs = zip(line.parts[::2], line.parts[1::2])
+            told = sum(local.value * arrived.value for local, arrived in pairs)
+            assert told == pytest.approx(line.value)
+    assert not any("measured" in w.text(everything=True) for _, _, w in every_entry(walk))
 
 
 def test_a_learners_own_wrong_backward_is_told():

@@ -18,19 +18,34 @@ import numpy as np
 from scratch_embed.gradcheck.quotient import moved, quotient
 from scratch_embed.ops import (
     arithmetic,
+    bag,
     cross_entropy,
     dropout,
     lookup,
     matmul,
     norm,
+    onehot,
     patches,
     project,
     reduce,
+    rotary,
+    sgns,
     shape,
     softmax,
+    tied_cross_entropy,
 )
+from scratch_embed.ops import attention as attention_op
 from scratch_embed.trace.replay import rerun
-from scratch_embed.trace.slopes import entrywise, norms, products, scores
+from scratch_embed.trace.slopes import (
+    attention,
+    bags,
+    entrywise,
+    norms,
+    products,
+    scores,
+    tied,
+    word2vec,
+)
 from scratch_embed.trace.slopes.slope import Index, Rule, Slopes, entry, taken
 from scratch_embed.trace.walk import ForwardStep
 
@@ -77,6 +92,13 @@ RULES: dict[Callable, Rule] = dict.fromkeys(entrywise.UNARY, entrywise.unary) | 
     norm.layer_norm_backward: norms.vector,
     norm.rms_norm_backward: norms.vector,
     dropout.dropout_backward: entrywise.let_through,
+    bag.embedding_bag_backward: bags.bag,
+    onehot.onehot_product_backward: products.one_hot,
+    rotary.rotary_backward: products.turned,
+    attention_op.attention_backward: attention.attention,
+    sgns.sgns_backward: word2vec.skip_gram,
+    sgns.cbow_backward: word2vec.window,
+    tied_cross_entropy.tied_cross_entropy_backward: tied.through_logits,
 }
 LINEAR = {  # they copy numbers, so each derivative is 1
     shape.reshape_backward,

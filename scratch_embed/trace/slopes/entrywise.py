@@ -8,7 +8,16 @@ import numpy as np
 
 from scratch_embed.look.numbers import number
 from scratch_embed.ops import arithmetic, elementwise
-from scratch_embed.trace.slopes.slope import Index, Rule, Slopes, entry, factor, grid, taken
+from scratch_embed.trace.slopes.slope import (
+    Index,
+    Rule,
+    Slopes,
+    entry,
+    factor,
+    own,
+    reached,
+    taken,
+)
 from scratch_embed.trace.walk import ForwardStep
 
 UNARY = {  # the derivative, and how it is written
@@ -48,7 +57,7 @@ def binary(slope: Callable, text: tuple[str, str]) -> Rule:
     def rule(at: ForwardStep, place: int, index: Index) -> Slopes:
         pair = [np.asarray(given.value, float) for given in at.inputs[:2]]
         stretched = [np.broadcast_to(array, at.out.shape) for array in pair]
-        places = _reached(index, pair[place].shape, at.out.shape)
+        places = reached(index, pair[place].shape, at.out.shape)
         numbers = [taken(array, places) for array in stretched]
         values = np.broadcast_to(slope(*numbers)[place], len(places))
 
@@ -67,17 +76,7 @@ def operand(given, array: np.ndarray, o: Index) -> str:
     """An operand of a broadcast as it is called at entry o of the output."""
     if given.name is None:
         return factor(float(array))
-    own = o[len(o) - array.ndim :]
-    return entry(given.name, [0 if n == 1 else i for i, n in zip(own, array.shape)])
-
-
-def _reached(index: Index, shape: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
-    """The entries of a broadcast output that one entry of an operand is copied to."""
-    added = len(out) - len(shape)
-    axes = [np.arange(n) for n in out[:added]]
-    axes += [np.arange(n) if size == 1 else np.array([i])
-             for i, size, n in zip(index, shape, out[added:])]  # fmt: skip
-    return grid(*axes)
+    return entry(given.name, own(array.shape, o))
 
 
 def let_through(at: ForwardStep, place: int, index: Index) -> Slopes:

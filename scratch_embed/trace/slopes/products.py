@@ -1,11 +1,11 @@
-"""Local derivatives of sums, lookups and matrix products."""
+"""Local derivatives of sums, lookups, matrix products and rotations: all that is linear."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scratch_embed.ops import reduce
-from scratch_embed.trace.slopes.slope import Index, Slopes, entry, grid
+from scratch_embed.trace.slopes.slope import Index, Slopes, entry, grid, own
 from scratch_embed.trace.walk import ForwardStep
 
 
@@ -70,3 +70,38 @@ def product(at: ForwardStep, place: int, index: Index) -> Slopes | None:
     places = grid(*lead, np.arange(at.out.shape[-2]), np.array([m]))
     values = a.value[(*places[:, :-1].T, k)]
     return Slopes(places, values, lambda o: (entry(a.name, (*o[:-1], k)),))
+
+
+def one_hot(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """onehot @ weight: of a row of the table only the positions count that hold some of it."""
+    onehot, weight = at.inputs[0], at.inputs[1]
+    if place == 0:
+        *position, row = index
+        places = grid(*map(np.atleast_1d, position), np.arange(weight.value.shape[1]))
+        return Slopes(places, weight.value[row], lambda o: (entry(weight.name, (row, o[-1])),))
+    row, column = index
+    found = np.argwhere(onehot.value[..., row] != 0)
+    places = np.column_stack([found, np.full(len(found), column)])
+    values = onehot.value[(*found.T, row)] if len(found) else np.zeros(0)
+    return Slopes(places, np.reshape(values, len(found)),
+                  lambda o: (entry(onehot.name, (*o[:-1], row)),))  # fmt: skip
+
+
+def turned(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """rotary: a and b of a pair become a cos - b sin and a sin + b cos."""
+    saved, (*position, column) = at.node.saved, index
+    half = at.out.shape[-1] // 2
+    if saved.layout == "interleaved":
+        pair, second = column // 2, column % 2
+        columns = np.array([2 * pair, 2 * pair + 1])
+    else:
+        pair, second = column % half, column // half
+        columns = np.array([pair, pair + half])
+    where = own(saved.cos.shape, (*position, pair))
+    cos, sin = float(saved.cos[where]), float(saved.sin[where])
+    names = [entry("cos", where), ("-" if second else "") + entry("sin", where)]
+    values = [cos, -sin if second else sin]
+    if second:
+        names, values = names[::-1], values[::-1]
+    places = grid(*map(np.atleast_1d, position), columns)
+    return Slopes(places, np.array(values), lambda o: (names[list(columns).index(o[-1])],))

@@ -45,20 +45,24 @@ def _stretch(at: ForwardStep, index: Index, axis: int) -> tuple[np.ndarray, np.n
     return places, at.out[tuple(places.T)], index[axis]
 
 
-def surprise(at: ForwardStep, place: int, index: Index) -> Slopes | None:
-    """The loss of a position moves with a logit by p, less 1 at the target."""
+def surprise(at: ForwardStep, place: int, index: Index) -> Slopes:
+    """The loss of a position moves with a logit by p, less 1 at the target.
+
+    With weights of classes or smoothing by p sum(q) - q, where q is what each class counts.
+    """
     saved = at.node.saved
-    if saved.spread is not None or (saved.hit != 1).any():  # weights of classes, or smoothing
-        return None
     *position, j = index
     n = int(np.ravel_multi_index(position, at.inputs[0].value.shape[:-1])) if position else 0
     p, scale = float(np.exp(saved.log_p[n, j])), float(saved.scale[n])
-    true = int(saved.targets[n] == j)
-    text = f"(p{entry('', index)} - {true})" if true else f"p{entry('', index)}"
-    numbers = f"({short(p)} - {true})" if true else short(p)
+    spread = np.zeros(1) if saved.spread is None else saved.spread.astype(float)
+    whole = float(saved.hit[n]) + spread.sum()
+    q = float(saved.hit[n]) * int(saved.targets[n] == j) + float(spread[j % len(spread)])
+    times, less = "" if whole == 1 else f"*{short(whole)}", f" - {short(q)}" if q else ""
+    text, numbers = (f"{x}{times}{less}" for x in (f"p{entry('', index)}", short(p)))
+    text, numbers = (f"({t})" if less else t for t in (text, numbers))
     if scale == 0:
         text = numbers = "0, as this position is ignored"
     elif scale != 1:
         text, numbers = (f"{t} / {number(1 / scale)}" for t in (text, numbers))
     places = np.array([position if at.out.ndim else ()], int).reshape(1, at.out.ndim)
-    return Slopes(places, np.array([scale * (p - true)]), lambda o: (text, numbers))
+    return Slopes(places, np.array([scale * (p * whole - q)]), lambda o: (text, numbers))
