@@ -206,7 +206,8 @@ q.answer(
 #
 # NumPy has a slow but correct form, `np.add.at(dE, ids, g)`. The package has a fast one. There the
 # table is a `Tensor`, an array that remembers how it was used. `lookup(table, ids).backward(g)`
-# goes back to the table and leaves its gradient in `table.grad`.
+# goes back to the table and leaves its gradient in `table.grad`. Inside, the package calls what
+# arrives `dout` (the slope for each entry of the output): our $g$ is the `dout` of a lookup.
 
 # %%
 from scratch_embed import Tensor

@@ -1,159 +1,231 @@
-"""Static rows and contextual states: the lecture note, the interview page, the reference page."""
+"""The two gradients of a tied table: lecture 18-02, sections 3 and 4, and the reference page."""
 
 import numpy as np
 
-from scratch_embed import Embedding, Tensor, geometry, sizes
-from scratch_embed.functional import onehot_product
-from scratch_embed.lesson.claims import (
-    corrected,
-    given,
-    reproduced,
-    undecided,
-    values_of,
-)
-from scratch_embed.ops.onehot import one_hot
+from scratch_embed import SGD, Embedding, Tensor, sizes
+from scratch_embed.functional import cross_entropy, lookup, project, tanh
+from scratch_embed.gradcheck import slopes
+from scratch_embed.lesson.claims import corrected, given, reproduced, values_of
+from scratch_embed.ops.cross_entropy import cross_entropy_forward
+from scratch_embed.ops.lookup import lookup_backward, lookup_forward
+from scratch_embed.ops.project import project_forward
 
-lesson = values_of("ch16_contextual")
-layer = Embedding(1000, 8, rng=0, dtype=np.float64)
-table = layer.weight.numpy()
+lesson = values_of("ch13_tied_gradient")
+E, h, p, dz, scored = lesson.E, lesson.h, lesson.p, lesson.dz, lesson.scored
+other = np.array([0.5, 0.9])  # another final state
 
-# ---- ids and rows --------------------------------------------------------------------------------
+# ---- example 2 of the lecture: one position, three rows ------------------------------------------
 
 
-def rows_read(ids):
-    """In which row of the table each vector that came out stands."""
-    return [int(np.flatnonzero((table == row).all(axis=1))[0]) for row in layer(ids).numpy()]
+def softmax(z):
+    e = np.exp(z)
+    return e / e.sum()
 
 
-reproduced("003-ids", rows_read, [57, 12, 908], counter=[57, 12, 909])
-reproduced(
-    "003-sequence-shape",
-    lambda ids: layer(ids).shape == (len(ids), 8),
-    np.arange(5),
-    counter=np.zeros((5, 2), dtype=int),  # a batch keeps its own axes in front
-)
-given("003-three-objects", "definitions of four words: id, matrix, embedding, vector")
+def error(h, true=1):
+    return softmax(E @ h) - np.eye(3)[true]
 
 
-def order_tells(table):
-    """Rank correlation of the gap of two ids and the distance of their rows."""
-    a, b = np.triu_indices(200, 1)
-    return geometry.rank_correlation(
-        np.abs(a - b).astype(float), geometry.distances(table[:200])[a, b]
-    )
-
-
-sorted_table = np.cumsum(np.abs(table), axis=0)  # a table whose rows do lie in the order of ids
-reproduced(
-    "003-ids-no-order", lambda t: bool(abs(order_tells(t)) < 0.05), table, counter=sorted_table
-)
-
-
-def loss_after_permuting(what):
-    """Whether the loss stays when ids, rows and (or not) targets are dealt anew."""
-    targets = lesson.pi[lesson.following] if what == "everything" else lesson.following
-    return abs(lesson.model_loss(lesson.E_new, lesson.pi[lesson.inputs], targets)
-               - lesson.before) < 1e-9  # fmt: skip
-
-
-reproduced(
-    "003-permute",
-    lambda what: "yes" if loss_after_permuting(what) else "no",
-    "everything",
-    counter="inputs and rows alone",
-)
-
-
-def is_linear_in(codes):
-    half = (codes[:1] + codes[1:2]) / 2
-    rows = onehot_product(Tensor(codes), layer.weight).numpy()
-    return np.allclose(onehot_product(Tensor(half), layer.weight).numpy(), rows[:2].mean(axis=0))
-
-
-reproduced(  # linear in one-hot codes, not in ids
-    "003-lookup-incomplete",
-    lambda f: np.allclose(f(np.array([0.5, 0.5])), (table[57] + table[13]) / 2),
-    lambda mix: mix @ one_hot(np.array([57, 13]), 1000) @ table,
-    counter=lambda mix: table[int(mix @ [57, 13])],
-)
-
-# ---- one row, many states ------------------------------------------------------------------------
-
-
-def differ(x):
-    return bool(np.abs(x[0, 1] - x[1, 1]).max() > 0.1)
-
-
-reproduced("003-bank", differ, lesson.states, counter=lesson.rows)
-reproduced(
-    "004-static-then-contextual",
-    differ,
-    lesson.states,
-    counter=np.tanh(lesson.rows @ np.ones((2, 2))),  # a layer that does not mix tokens
-)
-
-
-def senses_told(seed):
-    """Whether states of 'bank' fall into two groups by what stood before; and its rows."""
-    made, mix = lesson._train(seed)
-    states = mix(made(lesson.ids)).numpy()[:, 1]
-    rows = made(lesson.ids).numpy()[:, 1]
-    kind = np.arange(24) < 12
-    rows = rows + 1e-6 * np.random.default_rng(seed).normal(size=rows.shape)  # they are all equal
-    return [geometry.neighbour_accuracy(x, kind) for x in (states, rows)]
-
-
-told = np.array([senses_told(seed) for seed in range(3)])
+reproduced("002-ex2-partials", lambda h: E * h, h, counter=other)
+reproduced("002-ex2-logits", lambda h: E @ h, h, counter=other)
+reproduced("002-ex2-exp", lambda h: [*np.exp(E @ h), np.exp(E @ h).sum()], h, counter=other)
+reproduced("002-ex2-softmax", lambda h: softmax(E @ h), h, counter=other)
+reproduced("002-ex2-dz", error, h, 1, counter=(h, 2))
+reproduced("002-ex2-grad-e0", lambda h, t: error(h, t)[0] * h, h, 1, counter=(other, 1))
+reproduced("002-ex2-grad-e1", lambda h, t: error(h, t)[1] * h, h, 1, counter=(h, 2))
 corrected(
-    "001-intro-entire-meaning",
-    lambda accuracy: "entire" if accuracy.min() > 0.9 else "a part",
-    told[:, 1],
-    counter=told[:, 0],
-    because="the row is all that is known before the context is read; which sense is meant stands "
-    "in the states (three seeds of three), and the weights that make them are knowledge too",
+    "002-ex2-grad-e2",
+    lambda dz2: dz2 * h,
+    dz[2],
+    counter=0.4231,  # what would have to be multiplied to come to what is printed
+    because="0.422731 * 0.5 is 0.211365; a rounded factor was multiplied, and rounded again",
 )
-given(
-    "001-uses-clip",
-    "CLIP takes the state at the end-of-text token, the highest id of a sentence, and no average: "
-    "openai/CLIP, model.py, encode_text",
+reproduced(
+    "002-ex2-sum-zero",
+    lambda rows: bool(np.abs(rows.sum(axis=0)).max() < 1e-12),
+    scored,
+    counter=np.round([[0.126, 0.201], [-0.337, -0.539], [0.212, 0.338]], 3),  # as printed
 )
-deep = {name: model.num_layers for name, model in sizes.MODELS.items() if model.num_layers}
+
+
+def logit_after_a_step(rows, lr=1.0):
+    return ((E - lr * rows) @ h)[1]
+
+
+reproduced(  # the page doubts itself in mid sentence, and ends with this
+    "002-ex2-interpretation",
+    lambda rows: bool(logit_after_a_step(rows) > (E @ h)[1]),
+    scored,
+    counter=-scored,  # a step up the gradient
+)
+
+# ---- section 3: tying ----------------------------------------------------------------------------
+
+given("002-s3-logit", "a definition: z = h E^T. BERT ties and keeps a bias beside it")
+given("002-s3-input-identity", "a definition: h_k stands for the state that enters the layers")
+rng = np.random.default_rng(11)
+logits, true = rng.normal(size=(6, 5)) * 3, rng.integers(5, size=6)
+
+
+def slope_is(formula):
+    measured = slopes(lambda z: cross_entropy_forward(z, true, reduction="sum")[0], logits)
+    return bool(np.abs(measured - formula).max() < 1e-6)
+
+
+shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+reproduced("002-s3-dz", slope_is, shares - np.eye(5)[true], counter=shares)
+
+numbers, mix = rng.normal(size=(8, 4)) * 0.7, rng.normal(size=(4, 4)) * 0.6
+ids, targets = np.array([[1, 4, 1], [6, 2, 4]]), np.array([[4, 1, 2], [2, 4, 0]])
+
+
+def leaf(array):
+    return Tensor(array.copy(), requires_grad=True)
+
+
+def f(reads, writes):
+    """Mean cross-entropy of a model with one layer between reading and scoring."""
+    return cross_entropy(project(tanh(lookup(reads, ids) @ mix), writes), targets)
+
+
+A, B, one = leaf(numbers), leaf(numbers), leaf(numbers)
+f(A, B).backward()
+f(one, one).backward()
+
+
+def is_the_tied_gradient(*parts):
+    return bool(np.allclose(sum(parts), one.grad, atol=1e-12))
+
+
+reproduced("002-s3-sum-rule", is_the_tied_gradient, A.grad, B.grad, counter=(A.grad,))
+reproduced("002-pit2-two-sources", is_the_tied_gradient, A.grad, B.grad, counter=(B.grad,))
+
+
+def trained(share, steps=25):
+    """How far two tables that begin equal get from a tied one; with `share` both get the sum."""
+    A, B, one = leaf(numbers), leaf(numbers), leaf(numbers)
+    for _ in range(steps):
+        A.grad = B.grad = one.grad = None
+        f(A, B).backward()
+        f(one, one).backward()
+        if share:
+            A.grad = B.grad = A.grad + B.grad
+        SGD([A, B, one], 0.5).step()
+    return max(np.abs(A.data - one.data).max(), np.abs(B.data - one.data).max())
+
+
 corrected(
-    "004-96-layers",
-    lambda depths: bool(np.median(list(depths)) >= 96),
-    deep.values(),
-    counter=[deep["GPT-3 175B"]],
-    because=f"96 layers is GPT-3; the median of {len(deep)} models listed here is "
-    f"{np.median(list(deep.values())):.0f}",
-)
-undecided(
-    "004-raw-table-syntactic",
-    "a claim on published tables, none of which is at hand; in small models rows hold class, "
-    "states the sense (lab `one_row_many_states`), and the length of a row tells how frequent its "
-    "word is, one way early and the other way late (lab `long_rows`)",
-)
-given(
-    "004-recap-bert-vs-gpt2",
-    "no figure for GPT-2 stands on the page. Reimers and Gurevych (2019, table 1) found BERT's raw "
-    "averaged vectors below averaged GloVe; they become good when trained for it",
+    "002-obj-prove",
+    lambda share: bool(trained(share) < 1e-9),  # "tied and untied are the same model"
+    False,
+    counter=True,
+    because="only the sum of gradients is shown; equivalence needs tables of one shape, equal "
+    "values to begin with, and the sum of both parts for both tables at every step",
 )
 
-undecided(
-    "004-few-layers",
-    "neither few nor rich has a figure. In lesson 16 one layer that mixes neighbours is enough to "
-    "part two senses of a word",
-)
-given("003-elmo", "Peters et al., NAACL 2018; Devlin et al., NAACL 2019")
+llama2 = sizes.MODELS["Llama 2 7B"]
+V, D = llama2.num_embeddings, llama2.embedding_dim
+reproduced("002-s3-savings", lambda V, D: V * D, V, D, counter=(V, 2048))
+reproduced("002-s3-savings-share", lambda V: V * D / sizes.llama_params(), V, counter=4 * V)
 
-# ---- references and media ------------------------------------------------------------------------
 
-given("003-ref-list", "arXiv and ACL Anthology numbers, which begin with the year")
-given(
-    "003-ref-gaps",
-    "counted in the note: nine entries whose numbers run to 16, two of them never cited; the list "
-    "was cut out of a longer one",
+def saving(V, D, tied):
+    return sizes.llama_params(V, D, 2, 4 * D) - sizes.llama_params(V, D, 2, 4 * D, tied=tied)
+
+
+reproduced("002-sum-savings", lambda tied: saving(777, 32, tied) == 777 * 32, True, counter=False)
+
+
+def scores(weight):
+    try:
+        return project_forward(h, weight)[0].shape == (3,)
+    except ValueError:
+        return False
+
+
+corrected(
+    "002-sum-wout",
+    lambda weight: scores(weight.T),
+    E,
+    counter=E.T,
+    because="the summary says W_out is E transposed, the section before it says E; with "
+    "z = h W_out^T only E has the shape for it",
 )
-given("003-ref-press-wolf", "arXiv 1608.05859 is of 2016; the paper appeared at EACL 2017")
-given("003-ref-sennrich", "arXiv 1508.07909 is of 2015; the paper appeared at ACL 2016")
-undecided("003-companion-code", "the notebook and the files are named by the page and not with it")
-undecided("003-videos", "five videos are named by the page; none came with it")
+
+# ---- section 4: which rows get a gradient --------------------------------------------------------
+
+
+def rows_with_gradient(ids, V=8):
+    _, saved = lookup_forward(numbers, np.asarray(ids))
+    dE = lookup_backward(rng.normal(size=(*np.shape(ids), 4)), saved)
+    return np.flatnonzero(dE.any(axis=1)).tolist()
+
+
+reproduced("002-s4-one-row", lambda ids: rows_with_gradient(ids) == [5], 5, counter=[5, 2])
+reproduced(
+    "002-q3",
+    lambda ids: "B" if rows_with_gradient(ids) == [5] else "D",
+    5,
+    counter=[5, 2, 7],
+)
+reproduced("002-s4-bs", lambda B, S: B * S, 512, 2048, counter=(512, 512))
+
+
+def hits(V, tokens, seed=0):
+    """How often each row is looked up by a batch whose words follow Zipf's law."""
+    weights = 1 / np.arange(1, V + 1)
+    return np.random.default_rng(seed).multinomial(tokens, weights / weights.sum())
+
+
+large, small = hits(32_000, 512 * 2048), hits(32_000, 4 * 128)
+distinct = np.bincount(np.arange(500), minlength=32_000)  # 500 tokens, none twice
+corrected(
+    "002-s4-only-bs-rows",
+    lambda hit: np.count_nonzero(hit) == hit.sum(),
+    large,
+    counter=distinct,
+    because="at most the smaller of B S and V, and fewer where tokens repeat: here B S is 33 times "
+    f"V, and {np.count_nonzero(large):,} of 32,000 rows are touched",
+)
+reproduced(
+    "002-s4-most-updated",
+    lambda hit: bool(np.mean(hit > 0) > 0.5 and hit.max() > 1000 * max(np.median(hit), 1)),
+    large,
+    counter=small,
+)
+corrected(
+    "002-s4-extremely-sparse",
+    lambda hit: bool(np.mean(hit == 0) > 0.9),
+    large,
+    counter=small,
+    because="true of small batches; at the size in the same paragraph nearly every row is touched, "
+    "and in a tied table every row is scored",
+)
+reproduced(  # of the lookup alone; a tied head, which the same page recommends, scores every row
+    "001-math-sparse-gradient",
+    lambda grad: np.flatnonzero(grad.any(axis=1)).tolist() == np.unique(ids).tolist(),
+    A.grad,
+    counter=one.grad,
+)
+
+
+def padding_row_after(tied, steps=20):
+    embed = Embedding(8, 4, padding_idx=0, rng=3, init=0.5, dtype=np.float64)
+    head = embed.weight if tied else Embedding(8, 4, rng=4, init=0.5, dtype=np.float64).weight
+    optimizer = SGD(list({id(t): t for t in (embed.weight, head)}.values()), lr=0.1)
+    padded, answers = np.array([[0, 3, 0, 5]]), np.array([[3, 0, 5, 1]])
+    for _ in range(steps):
+        optimizer.zero_grad()
+        cross_entropy(project(tanh(embed(padded) @ mix), head), answers, ignore_index=0).backward()
+        optimizer.step()
+    return embed.weight.data[0]
+
+
+corrected(
+    "001-code-padding-tied",
+    lambda tied: "updated" if padding_row_after(tied).any() else "not updated",
+    True,
+    counter=False,
+    because="padding_idx stops the lookup's gradient; the head's arrives all the same, although "
+    "padded targets were skipped (ignore_index). Mask the padding's logit instead",
+)
