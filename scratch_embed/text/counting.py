@@ -127,23 +127,44 @@ def count(
     return Counted(tuple(tokens), seen[kept], read, floor, checksum)
 
 
-def in_pieces(pieces: Iterator[str], num_merges: int) -> tuple[Callable, Iterator[str], bpe.BPE]:
-    """(cut, pieces, tokenizer): cuts text into pieces of byte pair encoding, instead of words.
+def learn_pieces(
+    pieces: Iterator[str], num_merges: int, unit: str = "character"
+) -> tuple[Iterator[str], bpe.BPE]:
+    """(pieces, tokenizer): byte pair encoding, learned from the first `SAMPLE` characters.
 
-    They are learned from the first `SAMPLE` characters, which stand in the returned pieces again.
-    A space before a piece is written as U+2581, as SentencePiece writes it.
+    These stand in the returned pieces again.
     """
     sample: list[str] = []
     for piece in pieces:
         sample.append(piece)
         if sum(map(len, sample)) >= SAMPLE:
             break
-    tokenizer = bpe.train("".join(sample), num_merges, boundaries=True, progress=False)
+    text = "".join(sample)[:SAMPLE]
+    tokenizer = bpe.train(text, num_merges, unit=unit, boundaries=True, progress=False)
+    return chain(sample, pieces), tokenizer
+
+
+def cut_by(tokenizer: bpe.BPE) -> Callable[[str], list[str]]:
+    """Cuts text into pieces, instead of words, for `count`.
+
+    A space before a piece is written as U+2581, as SentencePiece writes it.
+    """
 
     def cut(text: str) -> list[str]:
         return [p.replace(" ", "\u2581") for p in tokenizer.pieces(text) if not p.isspace()]
 
-    return cut, chain(sample, pieces), tokenizer
+    return cut
+
+
+def write_tokens(pieces: Iterable[str], path: str | os.PathLike, tokenizer: bpe.BPE) -> int:
+    """Write the rows of all tokens of a text to `path`, complete or not at all; the checksum."""
+    total = 0
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        for piece in pieces:
+            ids = tokenizer.encode(piece).astype(ID)
+            file.write(ids.data)
+            total = zlib.crc32(ids, total)
+    return total
 
 
 def _rarest(

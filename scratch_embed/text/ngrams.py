@@ -4,27 +4,35 @@
     bigram.loss(held_out[:-1], held_out[1:])        # nats a token
 
 Both give every token of the vocabulary a chance above 0, so that no text costs infinitely much,
-and the chances add up to 1.
+and the chances add up to 1. A text that is too long for the memory is counted a stretch at a time:
+give an iterator over its stretches.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from scratch_embed.kernels.ids import check_ids, count_ids
 
+AT_ONCE = 1 << 20  # pairs that wait to be counted together
+
 
 class Unigram:
     """p(w) = (count of w + 1) / (N + V): each token for itself, as if each had been seen once more.
 
-    ids : (N,) the tokens to count. num_embeddings : V. Raises what `check_ids` raises.
+    ids : (N,) the tokens to count, or an iterator over stretches of them. num_embeddings : V.
+    Raises what `check_ids` raises.
 
     >>> Unigram([0, 0, 1], num_embeddings=3).chances([0, 1, 2]).round(3).tolist()
     [0.5, 0.333, 0.167]
     """
 
     def __init__(self, ids, num_embeddings: int):
-        counts = count_ids(check_ids(ids, num_embeddings), num_embeddings)
+        counts = np.zeros(num_embeddings, np.int64)
+        for part in _stretches(ids):
+            counts += count_ids(check_ids(part, num_embeddings), num_embeddings)
         self.table = (counts + 1) / (counts.sum() + num_embeddings)
 
     def chances(self, targets) -> np.ndarray:
@@ -46,8 +54,9 @@ class Bigram:
     number of pairs seen once and twice, d = n1 / (n1 + 2 n2) (Ney, Essen & Kneser 1994), or 0.5
     without any.
 
-    ids : (N,) a text of at least two tokens. num_embeddings : V. Raises what `check_ids` raises,
-    and ValueError for a text without a pair.
+    ids : (N,) a text of at least two tokens, or an iterator over stretches; the last token of one
+    and the first of the next are no pair. num_embeddings : V. Raises what `check_ids` raises, and
+    ValueError for a text without a pair.
 
     >>> bigram = Bigram([0, 1, 0, 1, 2], num_embeddings=3)       # 01 twice, 10 and 12 once: d = 0.5
     >>> bigram.chances([0, 0, 0], [0, 1, 2]).round(3).tolist()   # q = 1/3 each
@@ -55,16 +64,13 @@ class Bigram:
     """
 
     def __init__(self, ids, num_embeddings: int):
-        ids, V = check_ids(ids, num_embeddings).ravel(), num_embeddings
-        if len(ids) < 2:
-            raise ValueError(f"the text has {len(ids)} tokens; a pair takes two")
-        self.num_embeddings = V
-        self._pairs, self._counts = np.unique(ids[:-1] * V + ids[1:], return_counts=True)
+        V = self.num_embeddings = num_embeddings
+        self._pairs, self._counts = _count_pairs(_stretches(ids), V)
         once, twice = ((self._counts == n).sum() for n in (1, 2))
         self.discount = once / (once + 2 * twice) if once else 0.5
         before, after = np.divmod(self._pairs, V)
         self._behind = Unigram(after, V)
-        self._seen = count_ids(ids[:-1], V)
+        self._seen = np.bincount(before, self._counts, V)
         self._kinds = count_ids(before, V)
 
     def chances(self, before, targets) -> np.ndarray:
@@ -81,3 +87,32 @@ class Bigram:
     def loss(self, before, targets) -> float:
         """Mean of -ln p, in nats a token."""
         return float(-np.log(self.chances(before, targets)).mean())
+
+
+def _stretches(ids) -> Iterator:
+    return ids if isinstance(ids, Iterator) else iter([ids])
+
+
+def _count_pairs(stretches: Iterator, V: int) -> tuple[np.ndarray, np.ndarray]:
+    """(pairs, counts): each different pair v, w as v V + w, in rising order, and how often."""
+    pairs, counts, waiting = np.empty(0, np.int64), np.empty(0, np.int64), []
+    read = 0
+
+    def counted():
+        found, number = np.unique(np.concatenate([*waiting, pairs]), return_inverse=True)
+        each = np.bincount(number[: len(number) - len(pairs)], minlength=len(found))
+        each[number[len(number) - len(pairs) :]] += counts
+        return found, each
+
+    for stretch in stretches:
+        ids = check_ids(stretch, V).ravel()
+        read += len(ids)
+        waiting.append(ids[:-1] * V + ids[1:])
+        if sum(map(len, waiting)) >= AT_ONCE:
+            pairs, counts = counted()
+            waiting.clear()
+    if waiting:
+        pairs, counts = counted()
+    if not len(pairs):
+        raise ValueError(f"the text has {read} tokens; a pair takes two")
+    return pairs, counts

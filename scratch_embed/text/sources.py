@@ -2,7 +2,8 @@
 
     for piece in open_source("novels/").pieces(): ...
 
-A piece is a str that ends where a word ends. However long the text, one piece is in memory.
+A piece is a str that ends where a word ends, with "\n" for every line end. However long the text,
+one piece is in memory.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Source:
                     )
                 rest = whole
                 continue
+            cut -= whole[cut - 1 : cut + 1] == b"\r\n"  # which is one line end
             text, rest = whole[:cut], whole[cut:]
             yield _decode(name, text, offset, line)
             offset, line = offset + cut, line + text.count(b"\n")
@@ -121,7 +123,8 @@ def _decode(name: str, data: bytes, offset: int, line: int) -> str:
             "UTF-16, and no UTF-8 text"
         )
     try:
-        return data.decode("utf-8" if offset else "utf-8-sig")
+        text = data.decode("utf-8" if offset else "utf-8-sig")
     except UnicodeDecodeError as error:
         before = line + data[: error.start].count(b"\n")
         raise not_utf8(name, data, error.start, offset + error.start, before) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -11,6 +11,7 @@ Nothing in a file is run, whoever wrote it: none of these is a pickle.
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 import zlib
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.files import open_regular, replacing
+from scratch_embed.files import BAD_HEADER, open_regular, replacing
 from scratch_embed.text.vectors import WordVectors, check_words, read_vectors, write_vectors
 from scratch_embed.text.vectors_binary import read_binary, write_binary
 from scratch_embed.text.vectors_safetensors import read_safetensors, write_safetensors
@@ -34,21 +35,38 @@ def write_npz(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray
         np.savez(file, words=np.array(words), vectors=vectors)
 
 
-def read_npz(path: str | os.PathLike) -> WordVectors:
+def read_npz(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
     """The words and vectors of a .npz with the arrays `words` and `vectors`.
+
+    limit : read this many words at most, the first ones; what comes behind is not read.
 
     Raises ValueError for a file that is damaged, or that holds something else.
     """
     with open_regular(path) as file:
         try:
-            with np.load(file, allow_pickle=False) as entries:
-                words, vectors = entries["words"].tolist(), entries["vectors"]
+            with zipfile.ZipFile(file) as entries:
+                words, vectors = (_rows(entries, name, limit) for name in ("words", "vectors"))
+            words = words.tolist()
             return WordVectors(tuple(words), check_words(words, vectors))
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, TypeError,
-                ValueError, AttributeError) as error:  # fmt: skip
+        except (*BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, MemoryError,
+                AttributeError, RuntimeError) as error:  # fmt: skip
             raise ValueError(
                 f"{path} is no .npz with the arrays 'words' and 'vectors' ({error})"
             ) from None
+
+
+def _rows(entries: zipfile.ZipFile, name: str, limit: int | None) -> np.ndarray:
+    """The first rows of an array of a .npz, as many as `limit`, or all. Nothing is unpickled."""
+    with entries.open(f"{name}.npy") as entry:
+        version = np.lib.format.read_magic(entry)
+        if limit is not None and version == (1, 0):  # NumPy's, for all but exotic arrays
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(entry)
+            if shape and not (by_columns or dtype.hasobject):
+                shape = (min(limit, shape[0]), *shape[1:])
+                data = entry.read(math.prod(shape) * dtype.itemsize)
+                return np.frombuffer(data, dtype).reshape(shape)
+    with entries.open(f"{name}.npy") as entry:
+        return np.lib.format.read_array(entry, allow_pickle=False)[:limit]
 
 
 def write_projector(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:
@@ -94,7 +112,7 @@ def save(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> 
 def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
     """Read vectors in the format that the ending of `path` names; any other ending is text.
 
-    limit : keep this many words at most, the first ones.
+    limit : read this many words at most, the first ones.
 
     Raises ValueError for a pickle, such as gensim's own .kv: reading one runs what is in it.
     """
@@ -108,7 +126,4 @@ def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
         raise ValueError(f"{path} is for the projector alone; read the .npz, .bin or .txt instead")
     if ending not in READERS:
         return read_vectors(path, duplicates="first", limit=limit)
-    if ending == ".bin":
-        return read_binary(path, limit)
-    words, vectors = READERS[ending](path)
-    return WordVectors(words[:limit], vectors[:limit])
+    return READERS[ending](path, limit)

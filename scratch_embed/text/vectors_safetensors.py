@@ -53,8 +53,10 @@ def write_safetensors(path: str | os.PathLike, words: Sequence[str], vectors: np
             file.write(array.data)
 
 
-def read_safetensors(path: str | os.PathLike) -> WordVectors:
+def read_safetensors(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
     """The words and vectors (V, D) of a file that `write_safetensors` wrote.
+
+    limit : keep this many words at most, the first ones; the other rows of vectors are not read.
 
     Raises ValueError for a file that is damaged, cut short or holds other arrays (which are named),
     and OSError for what is not a regular file.
@@ -66,10 +68,10 @@ def read_safetensors(path: str | os.PathLike) -> WordVectors:
                 f"{path} holds the arrays {', '.join(sorted(header)[:10]) or 'none'}; vectors of "
                 "words are two, 'vectors' (V, D) and 'words', their UTF-8 bytes"
             )
-        vectors = _read_array(file, path, start, "vectors", header["vectors"])
+        vectors = _read_array(file, path, start, "vectors", header["vectors"], limit)
         letters = _read_array(file, path, start, "words", header["words"])
     try:
-        words = letters.tobytes().decode("utf-8").split("\n")
+        words = letters.tobytes().decode("utf-8").split("\n")[:limit]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: byte {error.start} of 'words' is not UTF-8") from None
     try:
@@ -91,7 +93,9 @@ def _read_header(file: BinaryIO, path: str | os.PathLike) -> tuple[dict, int]:
     return header, 8 + size
 
 
-def _read_array(file: BinaryIO, path, start: int, name: str, entry) -> np.ndarray:
+def _read_array(
+    file: BinaryIO, path, start: int, name: str, entry, limit: int | None = None
+) -> np.ndarray:
     try:
         dtype = np.dtype(DTYPES[entry["dtype"]])
         shape = [int(n) for n in entry["shape"]]
@@ -107,4 +111,6 @@ def _read_array(file: BinaryIO, path, start: int, name: str, entry) -> np.ndarra
     if start + end > os.fstat(file.fileno()).st_size:
         raise ValueError(f"{path} ends inside {name!r}: it was cut short")
     file.seek(start + begin)
-    return np.frombuffer(file.read(end - begin), dtype).reshape(shape)
+    if limit is not None and shape:
+        shape[0] = min(shape[0], limit)
+    return np.frombuffer(file.read(math.prod(shape) * dtype.itemsize), dtype).reshape(shape)

@@ -1,118 +1,133 @@
-"""What the commands share: options with their units, errors in a sentence, runs that go on.
+"""What the commands share: options with their units, errors in a sentence, exit codes.
 
-Each run has a folder, `--out`, with its checkpoint, its results and its picture. The exit code is 0
-when it came to its end, 1 for an error, 2 for options that make no sense and 130 after Ctrl-C.
+    NUMBERS = [("steps", count, 2000, "STEPS", "to take"), ...]
+    def made(): ...                         # parser("lm", "What it does.") and add_numbers(NUMBERS)
+    def main(argv=None): return start(made(), work, argv, quick={"steps": 60})
+
+`work(run)` gets a `Run` and returns the exit code: 0 when it came to its end, 1 for an error, 2 for
+options that make no sense and 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from scratch_embed import checkpoint
 from scratch_embed.files import sentence
+from scratch_embed.training.run import STOPPED, Run, computing, load_run
 
-CHECKPOINT = "checkpoint.npz"
-STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
-# These say where a run lies and what to show of it; all other options say what it computes.
-PLACES = ("out", "resume", "prompt", "formats", "save_every")
+
+class Number(NamedTuple):
+    """What a number may be, for `type=`: "12" -> 12, or what argparse tells."""
+
+    kind: type
+    least: float
+    itself: bool  # whether it may be `least`
+    range: str
+
+    def __call__(self, text: str):
+        try:
+            value = self.kind(text)
+        except ValueError:
+            value = math.nan
+        if not (self.least <= value < math.inf if self.itself else self.least < value < math.inf):
+            what = "a whole number" if self.kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}, {self.range}")
+        return value
+
+
+whole = Number(int, 0, True, "0 or more")
+count = Number(int, 1, True, "1 or more")
+share = Number(float, 0, True, "0 or more")
+positive = Number(float, 0, False, "above 0")
 
 
 def parser(name: str, description: str, resumable: bool = False) -> argparse.ArgumentParser:
-    """The parser of `scratch-embed NAME`, with the options that every training has."""
+    """The parser of `scratch-embed NAME`, with the options that every command has."""
     made = argparse.ArgumentParser(prog=f"scratch-embed {name}", description=description)
     out = Path("build") / name
-    made.add_argument("--out", type=Path, default=out, metavar="FOLDER", help=f"of the run ({out})")
-    made.add_argument("--seed", type=whole, default=0, help="of everything random, from 0 up (0)")
+    made.add_argument(
+        "--out", type=Path, default=out, metavar="FOLDER",
+        help=f"for results.json, results.png and all else that is written ({out})",
+    )  # fmt: skip
+    add_numbers(made, [("seed", whole, 0, "NUMBER", "from which all chance comes")])
     made.add_argument("--quick", action="store_true", help="a small run, in seconds")
     if resumable:
-        made.add_argument("--resume", action="store_true", help="go on with a run in FOLDER")
+        made.add_argument(
+            "--resume", action="store_true",
+            help="go on with the run in FOLDER, with its options; begin where there is none",
+        )  # fmt: skip
+        every = ("save-every", positive, 30.0, "SECONDS", "from one checkpoint to the next")
+        add_numbers(made, [every])
     return made
 
 
-def whole(text: str) -> int:
-    """A whole number from 0 up, for `type=`."""
-    return _number(text, int, lambda n: n >= 0, "a whole number, 0 or more")
+def add_numbers(made: argparse.ArgumentParser, options: Iterable[tuple]) -> None:
+    """Add --NAME for each (name, kind, default, unit, meaning); its range and default are told."""
+    for name, kind, default, unit, meaning in options:
+        told = f"{meaning} ({kind.range}; {'all' if default is None else f'{default:g}'})"
+        made.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=told)
 
 
-def count(text: str) -> int:
-    """A whole number from 1 up, for `type=`."""
-    return _number(text, int, lambda n: n >= 1, "a whole number, 1 or more")
-
-
-def positive(text: str) -> float:
-    """A finite number above 0, for `type=`."""
-    return _number(text, float, lambda x: 0 < x < math.inf, "a number above 0")
-
-
-def _number(text: str, kind: type, allowed: Callable, what: str):
-    try:
-        value = kind(text)
-    except ValueError:
-        value = None
-    if value is None or not allowed(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-    return value
-
-
-def parse(
-    made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None
-) -> tuple[argparse.Namespace, dict]:
-    """(options, saved): of a new run with an empty dict, or of the one that `--resume` names.
-
-    Where nothing is saved yet, `--resume` begins: so the same command line can always be repeated,
-    whenever the run was killed.
+def start(
+    made: argparse.ArgumentParser,
+    work: Callable[[Run], int],
+    argv: Sequence[str] | None,
+    quick: dict,
+) -> int:
+    """Do the work of a command; returns its exit code.
 
     quick : what the options are with `--quick`, where nothing else is given.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    return ended(lambda: work(parse(made, argv, quick)))
 
-    A run is resumed with the options it was begun with, which `for_checkpoint` put by; whoever
+
+def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None) -> Run:
+    """A new run, or the one that `--resume` names.
+
+    Where nothing is saved yet, `--resume` begins: so the same command line can always be repeated,
+    whenever the run was killed. A run is resumed with the options that it was begun with; whoever
     gives another one is told. Raises what `checkpoint.load` raises.
     """
     options = made.parse_args(argv)
     if options.quick and quick:
         made.set_defaults(**quick)
         options = made.parse_args(argv)
-    if not getattr(options, "resume", False):
-        return options, {}
-    if not (options.out / CHECKPOINT).exists():
-        print(f"Nothing is saved in {options.out} yet, so this run begins.", flush=True)
-        return options, {}
-    saved = checkpoint.load(options.out / CHECKPOINT)
-    begun = saved.get("options")
-    known = set(vars(options)) - set(PLACES)
-    if not isinstance(begun, dict) or set(begun) != known:
-        made.error(f"{options.out / CHECKPOINT} is no checkpoint of {made.prog}")
-    made.set_defaults(**begun)
-    options = made.parse_args(argv)
-    for name, value in for_checkpoint(options).items():
-        if value != begun[name]:
-            made.error(
-                f"{name} is {value}, but the run in {options.out} was begun with {begun[name]}; "
-                "leave it out, or begin another run in another --out"
-            )
-    return options, saved
-
-
-def for_checkpoint(options: argparse.Namespace) -> dict:
-    """The options that say what a run computes, as `checkpoint.save` takes them."""
-    return {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in vars(options).items()
-        if name not in PLACES
-    }
+    saved = load_run(options.out) if getattr(options, "resume", False) else {}
+    if saved:
+        begun = saved.pop("options", None)
+        if not isinstance(begun, dict) or set(begun) != set(computing(options)):
+            made.error(f"{options.out} holds no checkpoint of {made.prog}")
+        made.set_defaults(**begun)
+        options = made.parse_args(argv)
+        for name, value in computing(options).items():
+            if value != begun[name]:
+                made.error(
+                    f"{name} is {value}, but the run in {options.out} was begun with "
+                    f"{begun[name]}; leave it out, or begin another run in another --out"
+                )
+    return Run(made.prog, options, saved)
 
 
 def ended(work: Callable[[], int]) -> int:
     """The exit code of a command: what is wrong with its input or its files becomes a sentence."""
     try:
-        return work()
+        code = work()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         print(sentence(error), file=sys.stderr)
     except (ValueError, FloatingPointError, MemoryError) as error:
-        print(error, file=sys.stderr)
+        print(str(error) or "There is not enough memory.", file=sys.stderr)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return STOPPED

@@ -1,32 +1,35 @@
 """`scratch-embed neighbours`: what vectors of words know.
 
 The words nearest to a word by cosine, analogies (with the three given words left out, as published
-scores have it, and with them allowed), and how far cosines agree with people's judgements of
-similarity, beside what chance gives.
+scores have it, and with them allowed) singly or as a file of questions, and how far cosines agree
+with people's judgements of similarity, each beside what chance gives.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from scratch_embed import geometry, plot
-from scratch_embed.files import check_writable
 from scratch_embed.text import vectors_files
 from scratch_embed.text.corpus import read_text
-from scratch_embed.training.command import count, ended, for_checkpoint, parse, parser
+from scratch_embed.training import questions
+from scratch_embed.training.command import add_numbers, count, parser, start
 from scratch_embed.training.nearest import some_rows
-from scratch_embed.training.results import write_results
+from scratch_embed.training.run import Run
 
 HERE = Path("build/word2vec/vectors.npz")
 SHUFFLES = 1000
 MAPPED = 6  # words whose neighbours are drawn
 QUICK = {"limit": 10_000}
+NUMBERS = [
+    ("nearest", count, 8, "WORDS", "to show"),
+    ("limit", count, 100_000, "WORDS", "to read, the first of the file and mostly the commonest"),
+]
 
 
 def made() -> argparse.ArgumentParser:
@@ -46,29 +49,28 @@ def made() -> argparse.ArgumentParser:
         "--similarity", type=Path, metavar="FILE",
         help="lines of two words and people's score, between tabs, commas or spaces",
     )  # fmt: skip
-    new.add_argument("--nearest", type=count, default=8, metavar="WORDS", help="to show (8)")
     new.add_argument(
-        "--limit", type=count, default=100_000, metavar="WORDS",
-        help="to read, the first of the file, which are the most frequent (100000)",
+        "--analogies", type=Path, metavar="FILE",
+        help="of questions: lines A B C D, and : NAME before those of a section",
     )  # fmt: skip
+    add_numbers(new, NUMBERS)
     return new
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    argv = sys.argv[1:] if argv is None else argv
-    return ended(lambda: run(parse(made(), argv, QUICK)[0]))
+    return start(made(), work, argv, QUICK)
 
 
-def run(options: argparse.Namespace) -> int:
+def work(run: Run) -> int:
     """Read the vectors, and answer."""
+    options, results = run.options, {}
     table = Table(*vectors_files.load(options.vectors, options.limit))
-    check_writable(options.out / "results.json")
     print(f"{len(table.words):,} words, {table.unit.shape[1]} numbers each: {options.vectors}")
     asked = options.words
-    if not (asked or options.analogy or options.similarity):
+    if not (asked or options.analogy or options.analogies or options.similarity):
         asked = [table.words[row] for row in some_rows(len(table.words))]
-    results: dict = {"options": for_checkpoint(options), "words": len(table.words)}
+    results["words"] = len(table.words)
     results["nearest"] = {word: table.nearest(word, options.nearest) for word in asked}
     for word, near in results["nearest"].items():
         print(f"\nnearest to {word}, by cosine:\n{listed(near)}")
@@ -78,14 +80,15 @@ def run(options: argparse.Namespace) -> int:
         print(f"\n{a} is to {b} as {c} is to:")
         print(f"  the three words left out\n{listed(found['left out'])}")
         print(f"  the three words allowed\n{listed(found['allowed'])}")
+    if options.analogies:
+        read = questions.read_questions(options.analogies)
+        results["questions"] = questions.accuracy(read, table.find, table.unit)
+        print(f"\n{questions.told(results['questions'], options.analogies)}")
     if options.similarity:
         results["similarity"] = agreement(table, options.similarity, options.seed)
         print(f"\n{told(results['similarity'])}")
-    figure = around(table, results["nearest"]) if asked else None
     print()
-    for path in write_results(options.out, results, figure):
-        print(path)
-    return 0
+    return run.finish(results, around(table, results["nearest"]) if asked else None)
 
 
 class Table:
@@ -95,11 +98,15 @@ class Table:
         self.words, self.unit = words, geometry.unit_rows(vectors)
         self.index = {word: row for row, word in enumerate(words)}
 
+    def find(self, word: str) -> int | None:
+        """The row of a word, or of its lower case; None without either."""
+        return self.index.get(word, self.index.get(word.lower()))
+
     def row(self, word: str) -> int:
         """The row of a word, or of its lower case; ValueError, with likely ones, without either."""
-        for form in (word, word.lower()):
-            if form in self.index:
-                return self.index[form]
+        row = self.find(word)
+        if row is not None:
+            return row
         close = difflib.get_close_matches(word.lower(), self.words[:20_000], 3)
         hint = f" Near it in letters: {', '.join(close)}." if close else ""
         raise ValueError(f"{word!r} has no vector here.{hint}")
@@ -162,8 +169,7 @@ def read_pairs(path: Path) -> list[Pair]:
 def agreement(table: Table, path: Path, seed: int) -> dict:
     """Spearman's rank correlation of cosines and scores, and of the same scores shuffled."""
     pairs = read_pairs(path)
-    known = {pair for pair in pairs if all(_known(table, word) for word in pair[:2])}
-    used = [pair for pair in pairs if pair in known]
+    used = [pair for pair in pairs if None not in map(table.find, pair[:2])]
     if len(used) < 3:
         raise ValueError(
             f"{path} has {len(pairs)} pairs, and {len(used)} of them have vectors; give more"
@@ -183,10 +189,6 @@ def agreement(table: Table, path: Path, seed: int) -> dict:
         "by chance, 95 %": np.quantile(chance, [0.025, 0.975]).tolist(),
         "shuffles at least as high": int((chance >= rho).sum()),
     }
-
-
-def _known(table: Table, word: str) -> bool:
-    return word in table.index or word.lower() in table.index
 
 
 def told(found: dict) -> str:

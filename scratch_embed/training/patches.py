@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import string
-import sys
 from functools import lru_cache
 
 import numpy as np
 
-from scratch_embed.files import check_writable
 from scratch_embed.functional import cross_entropy
 from scratch_embed.images import FONTS, letter_images
 from scratch_embed.layers import LayerNorm, Linear, TransformerBlock, ViTInput
@@ -23,62 +21,57 @@ from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.patches import fold_forward
 from scratch_embed.optim import Adam, warmup_cosine
 from scratch_embed.tensor import Tensor, no_grad
-from scratch_embed.training.command import (
-    STOPPED,
-    count,
-    ended,
-    for_checkpoint,
-    parse,
-    parser,
-    positive,
-)
-from scratch_embed.training.repeats import dots, repeat, table
-from scratch_embed.training.results import write_results
+from scratch_embed.training.command import add_numbers, count, parser, positive, start
+from scratch_embed.training.learning import Learning
+from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
+from scratch_embed.training.run import Run
 
 SIDE, PATCH = 24, 6  # pixels; with 16 and 4 a strip would be a whole row, no wrong cut
 FAMILIES = ("DejaVuSansMono", "DejaVuSerif", "STIX", "cm", "DejaVuSans")  # as font names begin
 LINEAR, SQUARES, STRIPS, SHUFFLED = WAYS = (
     "pixels, linear", "patches", "cut as strips", "cut from shuffled",
 )  # fmt: skip
+BATCH = 64  # pictures a step
 QUICK = {"seeds": 2, "steps": 40, "copies": 1, "letters": "abcdef", "dim": 24}
+NUMBERS = [
+    ("seeds", count, 5, "SEEDS", "with which each model runs, from --seed on, a family each"),
+    ("copies", count, 8, "PICTURES", "of a letter in a font, moved and resized"),
+    ("steps", count, 1000, "STEPS", f"to train, each on {BATCH} pictures"),
+    ("dim", count, 48, "NUMBERS", "for a patch"),
+    ("rate", positive, 3e-3, "SIZE", "of Adam's steps at most: a cosine from there to 0"),
+]
 
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed patches`."""
-    patches = parser("patches", __doc__.split("\n\n")[1])
+    patches = parser("patches", __doc__.split("\n\n")[1], resumable=True)
     letters = string.ascii_lowercase
-    patches.add_argument("--letters", default=letters, help="to tell apart (a to z)")
-    for name, kind, default, meaning in (
-        ("seeds", count, 5, "runs of each model, from --seed on; each holds out another family"),
-        ("copies", count, 8, "pictures of a letter in a font, moved and resized"),
-        ("steps", count, 1000, "to train, each on 64 pictures"),
-        ("dim", count, 48, "numbers for a patch"),
-        ("rate", positive, 3e-3, "the largest step size of Adam: a cosine from there to 0"),
-    ):
-        patches.add_argument(f"--{name}", type=kind, default=default, help=f"{meaning} ({default})")
+    patches.add_argument("--letters", default=letters, help="to tell apart, two or more (a to z)")
+    add_numbers(patches, NUMBERS)
     return patches
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    return ended(lambda: run(parse(made(), sys.argv[1:] if argv is None else argv, QUICK)[0]))
+    return start(made(), work, argv, QUICK)
 
 
-def run(options: argparse.Namespace) -> int:
+def work(run: Run) -> int:
     """Train every model with every seed, and say how many letters each got right."""
+    options = run.options
     if len(set(options.letters)) < max(2, len(options.letters)):
         raise ValueError(f"letters is {options.letters!r}; it takes two or more, each once")
-    check_writable(options.out / "results.json")
     seeds = range(options.seed, options.seed + options.seeds)
-    found, whole = repeat(WAYS, seeds, lambda way, seed: share_right(way, seed, options))
-    if found[LINEAR]:
-        print("share of letters right, in fonts of a family that was not seen:")
-        print(table(found))
-        title, label = "Letters in unseen fonts", "share right"
-        results = {"options": for_checkpoint(options), "share_right": found}
-        for path in write_results(options.out, results, dots(found, title, label)):
-            print(path)
-    return 0 if whole else STOPPED
+    steps = dict.fromkeys(WAYS, options.steps)
+    found = repeat(run, steps, seeds, lambda way, seed: job(way, seed, options))
+    if found is None:
+        return run.stopped("in between")
+    print("share of letters right, in fonts of a family that was not seen:")
+    print(table(found))
+    for other in (LINEAR, STRIPS, SHUFFLED):
+        print(f"  {ahead(found, SQUARES, other)}")
+    figure = dots(found, "Letters in unseen fonts", "share right")
+    return run.finish({"share_right": found}, figure)
 
 
 class Glance(Layer):
@@ -108,23 +101,28 @@ class Pixels(Layer):
         return self.head(images.reshape(len(images), -1))
 
 
-def share_right(way: str, seed: int, options: argparse.Namespace) -> float:
-    """Train a model, and ask it for the letters of the held-out fonts."""
+def job(way: str, seed: int, options: argparse.Namespace) -> Job:
+    """A model that learns; in the end it is asked for the letters of the held-out fonts."""
     (images, labels), (unseen, truth) = pictures(seed, options.letters, options.copies)
+    images, unseen = (recut(part, way, seed) for part in (images, unseen))
     rng = np.random.default_rng([seed, 1])
     classes = len(options.letters)
     model = Pixels(classes, rng) if way == LINEAR else Glance(classes, options.dim, rng)
-    images, unseen = (recut(part, way, seed) for part in (images, unseen))
+
+    def loss(rng: np.random.Generator) -> Tensor:
+        at = rng.integers(len(images), size=BATCH)
+        return cross_entropy(model(images[at]), labels[at])
+
+    def rate(step: int) -> float:
+        return warmup_cosine(step, options.steps, options.rate, options.steps // 20)
+
+    def share_right() -> float:
+        with no_grad():
+            said = model(unseen).data.argmax(axis=1)
+        return float((said == truth).mean())
+
     optimizer = Adam(model.parameters(), lr=options.rate)
-    for step in range(options.steps):
-        optimizer.lr = warmup_cosine(step, options.steps, options.rate, options.steps // 20)
-        at = rng.integers(len(images), size=64)
-        optimizer.zero_grad()
-        cross_entropy(model(images[at]), labels[at]).backward()
-        optimizer.step()
-    with no_grad():
-        said = model(unseen).data.argmax(axis=1)
-    return float((said == truth).mean())
+    return Job(share_right, Learning(model, optimizer, rng, loss, rate))
 
 
 @lru_cache(maxsize=1)

@@ -64,13 +64,14 @@ class Progress:
 
     def to(self, done: int) -> None:
         """So many steps have been taken."""
+        ends = done == self.stop and done > self.done
         self.done = done
         if not self._bar.disable:
             self._bar.set_postfix_str(self.says, refresh=False)
             self._bar.update(done - self._bar.n)
             return
         now = time.monotonic()
-        if now - self._said >= self.every or done == self.stop:
+        if now - self._said >= self.every or ends:
             self._line((done - self._start) / max(now - self._began, 1e-9))
             self._said = now
 

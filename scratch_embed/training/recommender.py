@@ -10,12 +10,10 @@ are among the ten proposed.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.files import check_writable
 from scratch_embed.functional import sgns
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.layers import Embedding
@@ -23,17 +21,10 @@ from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.optim import RowAdagrad
 from scratch_embed.tensor import Tensor, no_grad
-from scratch_embed.training.command import (
-    STOPPED,
-    count,
-    ended,
-    for_checkpoint,
-    parse,
-    parser,
-    positive,
-)
-from scratch_embed.training.repeats import dots, repeat, table
-from scratch_embed.training.results import write_results
+from scratch_embed.training.command import Number, add_numbers, count, parser, positive, start
+from scratch_embed.training.learning import Learning
+from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
+from scratch_embed.training.run import Run
 
 TOWERS, IDS_ONLY, POPULAR, UNTRAINED = WAYS = (
     "two towers", "ids only", "popularity", "untrained",
@@ -43,45 +34,44 @@ TASTES, GROUPS = 8, 20  # numbers in a true taste; groups of users, and of items
 NEGATIVES = 8  # items drawn for each click, to tell it from
 BATCH = 256  # clicks a step
 QUICK = {"seeds": 2, "users": 200, "items": 80, "clicks": 20, "steps": 200}
+ENOUGH = Number(int, 2 * BEST, True, f"{2 * BEST} or more")
+NUMBERS = [
+    ("seeds", count, 5, "SEEDS", "from --seed on: worlds, and runs of each model"),
+    ("users", count, 2000, "USERS", "who click"),
+    ("items", ENOUGH, 500, "ITEMS", "to be clicked"),
+    ("clicks", count, 40, "CLICKS", "of a user, to learn from"),
+    ("steps", count, 3000, "STEPS", f"to train, each on {BATCH} clicks"),
+    ("dim", count, 16, "NUMBERS", "in a row"),
+    ("rate", positive, 0.1, "SIZE", "of RowAdagrad's steps"),
+]
 
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed recommender`."""
-    recommender = parser("recommender", __doc__.split("\n\n")[1])
-    for name, kind, default, meaning in (
-        ("seeds", count, 5, "worlds and runs of each model, from --seed on"),
-        ("users", count, 2000, "who click"),
-        ("items", count, 500, "to be clicked, at least 20"),
-        ("clicks", count, 40, "of a user, to learn from"),
-        ("steps", count, 3000, f"to train, each on {BATCH} clicks"),
-        ("dim", count, 16, "numbers in a row"),
-        ("rate", positive, 0.1, "the step size of RowAdagrad"),
-    ):
-        text = f"{meaning} ({default})"
-        recommender.add_argument(f"--{name}", type=kind, default=default, help=text)
+    recommender = parser("recommender", __doc__.split("\n\n")[1], resumable=True)
+    add_numbers(recommender, NUMBERS)
     return recommender
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    return ended(lambda: run(parse(made(), sys.argv[1:] if argv is None else argv, QUICK)[0]))
+    return start(made(), work, argv, QUICK)
 
 
-def run(options: argparse.Namespace) -> int:
+def work(run: Run) -> int:
     """Train in every world, and say how much of the truth each way found."""
-    if options.items < 2 * BEST:
-        raise ValueError(f"items is {options.items}; to choose {BEST} takes {2 * BEST} or more")
-    check_writable(options.out / "results.json")
+    options = run.options
     seeds = range(options.seed, options.seed + options.seeds)
-    found, whole = repeat(WAYS, seeds, lambda way, seed: recall_of(way, seed, options))
-    if found[TOWERS]:
-        print(f"recall of the {BEST} best items (by chance {BEST / options.items:.3f}):")
-        print(table(found))
-        title, label = "What users like best", f"recall of the {BEST} best items"
-        results = {"options": for_checkpoint(options), "recall": found}
-        for path in write_results(options.out, results, dots(found, title, label)):
-            print(path)
-    return 0 if whole else STOPPED
+    steps = {TOWERS: options.steps, IDS_ONLY: options.steps, POPULAR: 0, UNTRAINED: 0}
+    found = repeat(run, steps, seeds, lambda way, seed: job(way, seed, options))
+    if found is None:
+        return run.stopped("in between")
+    print(f"recall of the {BEST} best items (by chance {BEST / options.items:.3f}):")
+    print(table(found))
+    for other in (IDS_ONLY, POPULAR):
+        print(f"  {ahead(found, TOWERS, other)}")
+    figure = dots(found, "What users like best", f"recall of the {BEST} best items")
+    return run.finish({"recall": found}, figure)
 
 
 class World(NamedTuple):
@@ -129,37 +119,45 @@ class Tower(Layer):
         return rows if self.group is None else rows + self.group(self.group_of[ids])
 
 
-def recall_of(way: str, seed: int, options: argparse.Namespace) -> float:
-    """The recall of one way in the world of this seed."""
+class TwoTowers(Layer):
+    """A tower for users and one for items; the dot product of their rows is a score."""
+
+    def __init__(self, found: World, dim: int, with_groups: bool, rng: np.random.Generator):
+        self.user = Tower(found.user_group, dim, with_groups, rng)
+        self.item = Tower(found.item_group, dim, with_groups, rng)
+        self.name_weights()
+
+    def scores(self) -> np.ndarray:
+        """(users, items) of everybody with everything."""
+        user, item = self.user, self.item
+        with no_grad():
+            rows = [tower(np.arange(len(tower.group_of))).data for tower in (user, item)]
+        return rows[0] @ rows[1].T
+
+
+def job(way: str, seed: int, options: argparse.Namespace) -> Job:
+    """One way in the world of this seed; in the end its recall.
+
+    The towers tell what was clicked from items drawn evenly: the score comes to
+    log p(item | user) + const. Drawn by popularity instead, the negatives would take popularity
+    out of the scores.
+    """
     rng = np.random.default_rng([seed, 0])
     found = world(options.users, options.items, options.clicks, rng)
     if way == POPULAR:
         clicked = count_ids(found.clicks[:, 1], options.items)
-        return recall(np.broadcast_to(clicked, found.likes.shape), found.likes)
+        return Job(lambda: recall(np.broadcast_to(clicked, found.likes.shape), found.likes))
     rng = np.random.default_rng([seed, 1])
-    user, item = (
-        Tower(group, options.dim, way != IDS_ONLY, rng)
-        for group in (found.user_group, found.item_group)
-    )
-    if way != UNTRAINED:
-        train(user, item, found.clicks, options, rng)
-    with no_grad():
-        scores = user(np.arange(options.users)).data @ item(np.arange(options.items)).data.T
-    return recall(scores, found.likes)
+    towers = TwoTowers(found, options.dim, way != IDS_ONLY, rng)
 
-
-def train(user: Tower, item: Tower, clicks: np.ndarray, options: argparse.Namespace, rng) -> None:
-    """Tell what was clicked from items drawn evenly: the score comes to log p(item | user) + const.
-
-    Drawn by popularity instead, the negatives would take popularity out of the scores.
-    """
-    optimizer = RowAdagrad([*user.parameters(), *item.parameters()], lr=options.rate)
-    for _ in range(options.steps):
-        who, what = clicks[rng.integers(len(clicks), size=BATCH)].T
+    def loss(rng: np.random.Generator) -> Tensor:
+        who, what = found.clicks[rng.integers(len(found.clicks), size=BATCH)].T
         others = rng.integers(options.items, size=(BATCH, NEGATIVES))
-        optimizer.zero_grad()
-        (sgns(user(who), item(what), item(others)) / BATCH).backward()
-        optimizer.step()
+        return sgns(towers.user(who), towers.item(what), towers.item(others)) / BATCH
+
+    optimizer = RowAdagrad(towers.parameters(), lr=options.rate)
+    learning = Learning(towers, optimizer, rng, loss, rate=lambda step: options.rate)
+    return Job(lambda: recall(towers.scores(), found.likes), learning)
 
 
 def recall(scores: np.ndarray, truth: np.ndarray) -> float:

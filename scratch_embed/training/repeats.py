@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from scratch_embed.plot import CYCLE, figure
+from scratch_embed.training.learning import Learning
 from scratch_embed.training.progress import Progress
+from scratch_embed.training.run import Run
 
 Found = dict[str, list[float]]  # way -> a score for each seed
 
 
-def repeat(
-    ways: Sequence[str], seeds: Sequence[int], score: Callable[[str, int], float]
-) -> tuple[Found, bool]:
-    """score(way, seed) for every way and seed, all ways of a seed before the next seed.
+class Job(NamedTuple):
+    """One way with one seed.
 
-    Returns (scores, whole). Ctrl-C lets the run that is under way end; then `whole` is False, and a
-    seed for which a way is missing is left out, so that all ways are compared on the same seeds.
+    score : what it is worth in the end.
+    learning : what takes steps before; None where nothing is learned.
     """
-    found: Found = {way: [] for way in ways}
-    with Progress(0, len(ways) * len(seeds), unit="run") as progress:
-        for job in progress:
-            way, seed = ways[job % len(ways)], seeds[job // len(ways)]
-            found[way].append(score(way, seed))
-            progress.says = f"{way}, seed {seed}: {found[way][-1]:.3f}"
-    complete = min(map(len, found.values()))
-    return {way: scores[:complete] for way, scores in found.items()}, not progress.stopped
+
+    score: Callable[[], float]
+    learning: Learning | None = None
+
+
+def repeat(
+    run: Run, steps: Mapping[str, int], seeds: Iterable[int], job: Callable[[str, int], Job]
+) -> Found | None:
+    """The score of every way with every seed, all ways of a seed before the next seed.
+
+    steps : of each way. job(way, seed) : what is to be done; its chance follows from the seed.
+
+    Returns None when Ctrl-C came, between two steps. All is saved then, and every so many seconds,
+    and a resumed run goes on with the very step.
+    """
+    found: Found = run.saved.get("found") or {way: [] for way in steps}
+    under_way = run.saved.get("learning")
+    jobs = [(way, seed) for seed in seeds for way in steps]
+    through = sum(map(len, found.values()))
+    taken = sum(steps[way] * len(scores) for way, scores in found.items())
+    taken += under_way["step"] if under_way else 0
+    with Progress(taken, sum(steps[way] for way, _ in jobs)) as progress:
+        for way, seed in jobs[through:]:
+            progress.says = f"{way}, seed {seed}"
+            score, learning = job(way, seed)
+            if under_way:
+                learning.load_state_dict(under_way)
+                under_way = None
+            for _ in range(learning.step if learning else 0, steps[way]):
+                if run.due or progress.stopped:
+                    run.save(found=found, learning=learning.state_dict())
+                if progress.stopped:
+                    return None
+                learning.take()
+                progress.to(progress.done + 1)
+            found[way].append(score())
+    run.save(found=found, learning=None)
+    return found
 
 
 def table(found: Found) -> str:
@@ -38,6 +69,12 @@ def table(found: Found) -> str:
         low, middle, high = np.min(scores), np.median(scores), np.max(scores)
         lines.append(f"  {way:<{width}}  {middle:6.3f}  {low:8.3f}  {high:7.3f}")
     return "\n".join(lines)
+
+
+def ahead(found: Found, one: str, other: str) -> str:
+    """With how many seeds one way exceeds another: what may be said, and no more."""
+    wins = sum(a > b for a, b in zip(found[one], found[other]))
+    return f"{one} above {other}: with {wins} of {len(found[one])} seeds"
 
 
 def dots(found: Found, title: str, label: str):

@@ -7,7 +7,7 @@ import pytest
 
 from scratch_embed.text import counting
 from scratch_embed.text.corpus import Vocabulary
-from scratch_embed.text.counting import Ids, count, in_pieces
+from scratch_embed.text.counting import Ids, count, cut_by, learn_pieces, write_tokens
 
 
 def zipf_text(size: int = 3000, seed: int = 0) -> list[str]:
@@ -84,12 +84,21 @@ def test_reading_stops_after_so_many_words_and_long_ones_are_none(tmp_path):
 
 def test_pieces_of_byte_pairs_stand_in_the_place_of_words(tmp_path):
     text = ["the cat sat on the mat\n", "the cats sat\n"] * 30
-    cut, pieces, tokenizer = in_pieces(iter(text), 40)
-    found = count(pieces, tmp_path / "ids", cut, min_count=1)
+    pieces, tokenizer = learn_pieces(iter(text), 40)
+    found = count(pieces, tmp_path / "ids", cut_by(tokenizer), min_count=1)
     ids = Ids(tmp_path / "ids")
     back = "".join(found.words[i] for i in ids[0 : len(ids)])
     assert back.replace("\u2581", " ") == "".join(text).replace("\n", "")
     assert "\u2581cat" in found.words and len(tokenizer.merges) > 5
+
+
+def test_a_text_is_written_as_the_tokens_of_a_tokenizer(tmp_path):
+    text = ["the cat sat on the mat\n", "\u00e9t\u00e9\n"] * 5
+    pieces, tokenizer = learn_pieces(iter(text), 30, unit="byte")
+    checksum = write_tokens(pieces, tmp_path / "ids", tokenizer)
+    ids = Ids(tmp_path / "ids")
+    assert tokenizer.decode(ids[0 : len(ids)]) == "".join(text)
+    assert ids.checksum() == checksum and len(tokenizer) > 256
 
 
 @pytest.mark.parametrize(

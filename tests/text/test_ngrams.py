@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+from scratch_embed.text import ngrams
 from scratch_embed.text.ngrams import Bigram, Unigram
 
 V = 7
@@ -44,6 +45,21 @@ def test_the_bigram_is_kneser_ney(seed):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
     assert found.min() > 0
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_stretches_are_counted_as_one_text_without_the_pairs_between(monkeypatch, at_once):
+    monkeypatch.setattr(ngrams, "AT_ONCE", at_once)
+    ids = text(3, 90)
+    parts = [ids[:40], ids[40:41], ids[41:]]
+    before, after = np.meshgrid(np.arange(V), np.arange(V), indexing="ij")
+    np.testing.assert_array_equal(Unigram(iter(parts), V).table, Unigram(ids, V).table)
+    pairs = Counter(p for part in parts for p in zip(part[:-1].tolist(), part[1:].tolist()))
+    made = Bigram(iter(parts), V)
+    assert dict(zip(zip(*np.divmod(made._pairs, V)), made._counts)) == pairs
+    np.testing.assert_allclose(made.chances(before, after).sum(axis=1), 1, rtol=1e-12)
+    whole = Bigram(iter([ids]), V).chances(before, after)
+    np.testing.assert_array_equal(whole, Bigram(ids, V).chances(before, after))
 
 
 def test_the_unigram_counts_each_token_once_more():

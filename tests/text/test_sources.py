@@ -32,6 +32,14 @@ def test_a_file_in_pieces_holds_the_words_of_the_whole(tmp_path, monkeypatch, si
     assert max(len(piece.encode()) for piece in pieces) <= max(size + 20, 40)
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 1 << 20])
+def test_every_line_end_becomes_one(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(sources, "PIECE", size)
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"a b\r\n\r\nc\r\nd e\rf\n" * 3)
+    assert "".join(open_source(path).pieces()) == "a b\n\nc\nd e\nf\n" * 3
+
+
 def test_a_folder_is_read_in_the_order_of_names(tmp_path):
     for name, text in (("b.txt", "two"), ("a/z.md", "one"), ("c.rst", "three"), ("d.png", "no"),
                        (".hidden.txt", "no"), (".git/e.txt", "no"), ("f.txt", "")):  # fmt: skip

@@ -76,6 +76,35 @@ def test_npz_is_read_with_numpy_alone(tmp_path):
         assert tuple(entries["words"]) == WORDS
 
 
+@pytest.mark.parametrize("ending", [".bin", ".safetensors", ".txt"])
+def test_what_lies_behind_the_limit_is_not_read(tmp_path, ending):
+    path, vectors = tmp_path / f"vectors{ending}", some_vectors()
+    save(path, WORDS, vectors)
+    last = b"nan" if ending == ".txt" else np.float32(np.nan).tobytes()
+    whole = str(vectors[3, 2]).encode() if ending == ".txt" else vectors[3, 2].tobytes()
+    assert path.read_bytes().count(whole) == 1
+    path.write_bytes(path.read_bytes().replace(whole, last))
+    with pytest.raises(ValueError, match=str(path)):
+        load(path)
+    np.testing.assert_array_equal(load(path, limit=3).vectors, vectors[:3])
+
+
+def test_what_lies_behind_the_limit_of_an_npz_is_not_read(tmp_path):
+    path = tmp_path / "v.npz"
+    vectors = np.random.default_rng(0).standard_normal((2000, 20)).astype(np.float32)
+    save(path, [f"w{row}" for row in range(2000)], vectors)
+    last = vectors[-1].tobytes()
+    path.write_bytes(path.read_bytes().replace(last, last[::-1]))
+    with pytest.raises(ValueError, match="Bad CRC"):
+        load(path)
+    np.testing.assert_array_equal(load(path, limit=500).vectors, vectors[:500])
+
+
+def test_an_array_that_lies_by_columns_is_limited_too(tmp_path):
+    np.savez(tmp_path / "v.npz", words=np.array(WORDS), vectors=np.asfortranarray(some_vectors()))
+    np.testing.assert_array_equal(load(tmp_path / "v.npz", 2).vectors, some_vectors()[:2])
+
+
 @pytest.mark.parametrize("ending", READERS)
 def test_a_file_cut_anywhere_is_refused(tmp_path, ending):
     path = tmp_path / f"vectors{ending}"

@@ -15,7 +15,9 @@ import pytest
 
 from scratch_embed import checkpoint
 from scratch_embed.__main__ import main
-from scratch_embed.training import lm
+from scratch_embed.training import command, lm
+from scratch_embed.training.learning import Learning
+from scratch_embed.training.tokens import Tokens
 
 # Each of a, b, c follows each once: one letter before tells nothing, two tell all.
 CYCLE = "aabacbbcc"
@@ -35,7 +37,7 @@ def run(out, text, *more):
 
 def weights(out):
     saved = checkpoint.load(out / "checkpoint.npz")
-    return {name: array.tobytes() for name, array in saved["model"].items()}
+    return {name: array.tobytes() for name, array in saved["learning"]["model"].items()}
 
 
 def test_two_tokens_know_more_than_one(tmp_path, text, capsys):
@@ -52,14 +54,14 @@ def test_two_tokens_know_more_than_one(tmp_path, text, capsys):
 def test_a_run_that_ctrl_c_stopped_goes_on_to_the_same_bits(tmp_path, text, monkeypatch, capsys):
     options = ["--steps", "9", "--every", "4"]
     assert run(tmp_path / "whole", text, *options) == 0
-    whole = lm.Training.take
+    whole = Learning.take
 
-    def interrupted(self, step):
-        if step == 5:
+    def interrupted(self):
+        if self.step == 5:
             signal.raise_signal(signal.SIGINT)
-        return whole(self, step)
+        return whole(self)
 
-    monkeypatch.setattr(lm.Training, "take", interrupted)
+    monkeypatch.setattr(Learning, "take", interrupted)
     assert run(tmp_path / "broken", text, *options) == 130
     assert "stopped after step 6, and saved" in capsys.readouterr().out
     monkeypatch.undo()
@@ -76,7 +78,7 @@ def test_a_run_that_ctrl_c_stopped_goes_on_to_the_same_bits(tmp_path, text, monk
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_a_run_that_was_killed_goes_on_from_its_last_checkpoint(tmp_path, text):
-    options = ["--steps", "30", "--every", "1"]
+    options = ["--steps", "30", "--save-every", "1e-9"]
     assert run(tmp_path / "whole", text, *options) == 0
     broken = tmp_path / "broken"
     command = [sys.executable, "-m", "scratch_embed", "lm", text, "--out", str(broken)]
@@ -86,11 +88,11 @@ def test_a_run_that_was_killed_goes_on_from_its_last_checkpoint(tmp_path, text):
         time.sleep(0.01)
     os.kill(child.pid, signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
-    assert checkpoint.load(broken / "checkpoint.npz")["step"] < 30
+    assert checkpoint.load(broken / "checkpoint.npz")["learning"]["step"] < 30
     assert main(["lm", "--out", str(broken), "--resume"]) == 0
     assert weights(broken) == weights(tmp_path / "whole")
     assert sorted(path.name for path in broken.iterdir()) == [
-        "checkpoint.npz", "results.json", "results.png",
+        "checkpoint.npz", "results.json", "results.png", "text.ids",
     ]  # fmt: skip
 
 
@@ -105,24 +107,47 @@ def test_a_finished_run_can_be_asked_once_more(tmp_path, text, capsys):
 def test_input_that_cannot_be_learned_from_is_told_in_a_sentence(tmp_path, text, capsys):
     (tmp_path / "short.txt").write_text("a few words", encoding="utf-8")
     assert run(tmp_path / "run", str(tmp_path / "short.txt")) == 1
-    assert "the text of 11 characters is too short" in capsys.readouterr().err
-    (tmp_path / "short.txt").write_text("a few words, " * 200, encoding="utf-8")
-    assert run(tmp_path / "run", str(tmp_path / "short.txt"), "--length", "9999") == 1
-    assert "and a sequence takes 10,000" in capsys.readouterr().err
-    assert run(tmp_path / "run", text, "--steps", "1") == 0
-    with open(text, "a", encoding="utf-8") as file:
-        file.write("more")
-    assert main(["lm", "--out", str(tmp_path / "run"), "--resume"]) == 1
-    assert "the text is not the one" in capsys.readouterr().err
+    assert "the text of 11 tokens is too short" in capsys.readouterr().err
+    assert run(tmp_path / "run", text, "--length", "9999") == 1
+    assert "takes 20,000, with sequences of 9,999" in capsys.readouterr().err
     assert run(tmp_path / "run", text, "--heads", "3") == 1
     assert "cannot be cut into 3 equal heads" in capsys.readouterr().err
+    assert run(tmp_path / "run", text, "--rate", "1e30", "--steps", "9") == 1
+    assert "is too large, begin again with a smaller one" in capsys.readouterr().err
 
 
-def test_the_held_out_text_is_not_learned(tmp_path, text):
-    options, saved = lm.parse(lm.made(), [text, *SMALL])
+def test_a_run_goes_on_with_the_text_that_it_read(tmp_path, text, capsys):
+    assert run(tmp_path / "run", text, "--steps", "1") == 0
+    os.unlink(text)
+    assert main(["lm", "--out", str(tmp_path / "run"), "--resume"]) == 0
+    (tmp_path / "run" / "text.ids").write_bytes(b"\0\0\0\0" * 5400)
+    assert main(["lm", "--out", str(tmp_path / "run"), "--resume"]) == 1
+    assert "is not the text of the checkpoint" in capsys.readouterr().err
+
+
+def tokens(tmp_path, text, *more) -> Tokens:
+    run = command.parse(lm.made(), [str(text), "--out", str(tmp_path / "run"), *SMALL, *more])
+    return Tokens(run, np.random.default_rng(0))
+
+
+def test_the_held_out_text_is_not_learned(tmp_path):
     characters = np.random.default_rng(0).integers(0x4E00, 0x9FFF, size=30_000)
     unlike = "".join(map(chr, characters))  # hardly a character comes twice near its neighbour
-    data = lm.prepare(unlike, options, saved)
-    known = data.learned.tobytes()
-    window = data.windows[:, :-1].astype(data.learned.dtype)
-    assert not any(row.tobytes() in known for row in window)
+    (tmp_path / "unlike.txt").write_text(unlike, encoding="utf-8")
+    found = tokens(tmp_path, tmp_path / "unlike.txt")
+    ids = found.ids[0 : len(found.ids)]
+    rows = np.lib.stride_tricks.sliding_window_view(ids, 7)
+    place = {row.tobytes(): start for start, row in enumerate(rows)}
+
+    def places(sequences) -> set[int]:
+        return {place[row.tobytes()] + k for row in sequences for k in range(7)}
+
+    learned, held = places(found.sequences(4000, np.random.default_rng(1))), places(found.windows)
+    assert not learned & held and len(learned) > 0.2 * len(ids)
+    assert len(held) == 7 * 512
+    assert {at // found.stretch for at in learned} == set((found.known // found.stretch).tolist())
+
+
+def test_all_letters_or_the_first(tmp_path, text):
+    assert len(tokens(tmp_path, text).ids) == 5400
+    assert len(tokens(tmp_path, text, "--most-read", "4000").ids) == 4000

@@ -57,5 +57,6 @@ def test_the_towers_find_more_than_popularity(tmp_path, capsys):
 
 
 def test_too_few_items_are_told(tmp_path, capsys):
-    assert main(["recommender", "--items", "19", "--out", str(tmp_path)]) == 1
-    assert "to choose 10 takes 20 or more" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["recommender", "--items", "19", "--out", str(tmp_path)])
+    assert "'19' is not a whole number, 20 or more" in capsys.readouterr().err

@@ -1,28 +1,73 @@
-"""Several seeds, several ways: all ways on the same seeds, also after Ctrl-C."""
+"""Several seeds, several ways: all ways on the same seeds, also after Ctrl-C and in between."""
 
 from __future__ import annotations
 
 import signal
 
 import numpy as np
+import pytest
 
-from scratch_embed.training.repeats import dots, repeat, table
+from scratch_embed import Adam, Tensor
+from scratch_embed.layers.layer import Layer
+from scratch_embed.training import command
+from scratch_embed.training.learning import Learning
+from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
+
+WAYS = {"learned": 4, "counted": 0}
 
 
-def test_every_way_is_measured_with_every_seed():
-    found, whole = repeat(["a", "b"], [3, 4], lambda way, seed: seed + (way == "b") / 2)
-    assert found == {"a": [3, 4], "b": [3.5, 4.5]} and whole
-    assert table(found).splitlines()[1].split() == ["a", "3.500", "3.000", "4.000"]
+class Point(Layer):
+    """A number that wanders, by draws of its own."""
+
+    def __init__(self, rng):
+        self.x = Tensor(rng.standard_normal(1), requires_grad=True)
 
 
-def test_a_seed_that_was_broken_off_is_left_out():
-    def score(way, seed):
-        if (way, seed) == ("a", 4):
+def job(way, seed) -> Job:
+    rng = np.random.default_rng([seed, 1])
+    if way == "counted":
+        return Job(lambda: float(seed))
+    point = Point(rng)
+    learning = Learning(
+        point, Adam(point.parameters()), rng, lambda rng: (point.x * rng.random()).sum(),
+        rate=lambda step: 0.1 / (1 + step),
+    )  # fmt: skip
+    return Job(lambda: float(point.x.data[0]), learning)
+
+
+def begun(folder, *words):
+    made = command.parser("trial", "A trial.", resumable=True)
+    return command.parse(made, ["--out", str(folder), *words])
+
+
+@pytest.mark.parametrize("stops", [[0], [3], [4], [2, 2, 2], [1] * 8])
+def test_stopped_anywhere_it_goes_on_to_the_same_scores(tmp_path, monkeypatch, stops):
+    whole = repeat(begun(tmp_path / "whole"), WAYS, [3, 4], job)
+    assert whole["counted"] == [3, 4] and len(set(whole["learned"])) == 2
+    take, stops, count = Learning.take, list(stops), 0
+
+    def stopping(self):
+        nonlocal count
+        if stops and count == stops[0]:
+            stops.pop(0)
+            count = -1
             signal.raise_signal(signal.SIGINT)
-        return float(seed)
+        count += 1
+        return take(self)
 
-    found, whole = repeat(["a", "b"], [3, 4], score)
-    assert found == {"a": [3.0], "b": [3.0]} and not whole
+    monkeypatch.setattr(Learning, "take", stopping)
+    found, sittings = None, 0
+    while found is None:
+        found = repeat(begun(tmp_path / "broken", "--resume"), WAYS, [3, 4], job)
+        sittings += 1
+    assert found == whole and sittings > 1
+    assert repeat(begun(tmp_path / "broken", "--resume"), WAYS, [3, 4], job) == whole
+
+
+def test_what_was_found_is_told():
+    found = {"a": [3.0, 4.0, 5.0], "b": [3.5, 3.0, 2.0]}
+    assert table(found).splitlines()[1].split() == ["a", "4.000", "3.000", "5.000"]
+    assert ahead(found, "a", "b") == "a above b: with 2 of 3 seeds"
 
 
 def test_the_picture_has_a_dot_for_every_seed():

@@ -15,12 +15,16 @@ from scratch_embed.plot import figure
 from scratch_embed.training import command
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.results import write_results
+from scratch_embed.training.run import CHECKPOINT
 
 
 def made() -> argparse.ArgumentParser:
     parser = command.parser("trial", "A trial.", resumable=True)
-    parser.add_argument("--steps", type=command.count, default=7)
-    parser.add_argument("--rate", type=command.positive, default=0.5)
+    numbers = [
+        ("steps", command.count, 7, "STEPS", "to take"),
+        ("rate", command.positive, 0.5, "SIZE", "of a step"),
+    ]
+    command.add_numbers(parser, numbers)
     return parser
 
 
@@ -30,8 +34,9 @@ def made() -> argparse.ArgumentParser:
         (["--steps", "0"], "argument --steps: '0' is not a whole number, 1 or more"),
         (["--steps", "many"], "'many' is not a whole number"),
         (["--seed", "-1"], "'-1' is not a whole number, 0 or more"),
-        (["--rate", "inf"], "'inf' is not a number above 0"),
-        (["--rate", "nan"], "'nan' is not a number above 0"),
+        (["--rate", "inf"], "'inf' is not a number, above 0"),
+        (["--rate", "nan"], "'nan' is not a number, above 0"),
+        (["--save-every", "0"], "'0' is not a number, above 0"),
     ],
 )
 def test_a_number_that_makes_no_sense_is_told(words, said, capsys):
@@ -40,33 +45,48 @@ def test_a_number_that_makes_no_sense_is_told(words, said, capsys):
     assert end.value.code == 2 and said in capsys.readouterr().err
 
 
-def begun(tmp_path, *words):
-    options, saved = command.parse(made(), ["--out", str(tmp_path), *words])
-    assert saved == {}
-    kept = command.for_checkpoint(options)
-    checkpoint.save(tmp_path / command.CHECKPOINT, options=kept, step=3)
+def test_help_tells_unit_range_and_default_of_every_number():
+    told = " ".join(made().format_help().split())
+    assert "--steps STEPS to take (1 or more; 7)" in told
+    assert "--rate SIZE of a step (above 0; 0.5)" in told
+    assert "--save-every SECONDS from one checkpoint to the next (above 0; 30)" in told
 
 
-def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path):
-    begun(tmp_path, "--steps", "9", "--seed", "4")
-    options, saved = command.parse(made(), ["--out", str(tmp_path), "--resume"])
+def parsed(tmp_path, *words):
+    return command.parse(made(), ["--out", str(tmp_path), *words])
+
+
+def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):
+    begun = parsed(tmp_path, "--steps", "9", "--seed", "4", "--resume")
+    assert begun.saved == {} and "so this run begins" in capsys.readouterr().out
+    begun.save(step=3)
+    resumed = parsed(tmp_path, "--resume")
+    options = resumed.options
     assert (options.steps, options.seed, options.rate) == (9, 4, 0.5)
-    assert saved["step"] == 3
+    assert resumed.saved == {"step": 3}
+    assert parsed(tmp_path).saved == {}  # a new run
 
 
 def test_another_option_than_it_was_begun_with_is_told(tmp_path, capsys):
-    begun(tmp_path, "--steps", "9")
+    parsed(tmp_path, "--steps", "9").save()
     with pytest.raises(SystemExit):
-        command.parse(made(), ["--out", str(tmp_path), "--resume", "--steps", "10"])
+        parsed(tmp_path, "--resume", "--steps", "10")
     assert "steps is 10, but the run" in capsys.readouterr().err
-    assert command.parse(made(), ["--out", str(tmp_path), "--resume", "--steps", "9"])[1]
+    assert parsed(tmp_path, "--resume", "--steps", "9", "--save-every", "1").options.steps == 9
 
 
 def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):
-    checkpoint.save(tmp_path / command.CHECKPOINT, options={"steps": 1}, step=3)
+    checkpoint.save(tmp_path / CHECKPOINT, options={"steps": 1}, step=3)
     with pytest.raises(SystemExit):
-        command.parse(made(), ["--out", str(tmp_path), "--resume"])
-    assert "is no checkpoint of scratch-embed trial" in capsys.readouterr().err
+        parsed(tmp_path, "--resume")
+    assert "holds no checkpoint of scratch-embed trial" in capsys.readouterr().err
+
+
+def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):
+    assert parsed(tmp_path / "my runs").stopped("at step 3") == 130
+    said = capsys.readouterr().out
+    assert "stopped at step 3, and saved" in said
+    assert f"scratch-embed trial --out '{tmp_path / 'my runs'}' --resume" in said
 
 
 @pytest.mark.parametrize(
@@ -74,6 +94,7 @@ def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):
     [
         (ValueError("steps is 0."), "steps is 0.", 1),
         (FileNotFoundError(2, "No such file", "a.txt"), "a.txt: No such file.", 1),
+        (MemoryError(), "There is not enough memory.", 1),
         (KeyboardInterrupt(), "Stopped.", 130),
     ],
 )

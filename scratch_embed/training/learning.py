@@ -1,0 +1,76 @@
+"""A model that learns, a step at a time, and may stop between any two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from scratch_embed.layers.layer import Layer
+from scratch_embed.optim import Optimizer, clip_grad_norm
+from scratch_embed.tensor import Tensor
+from scratch_embed.watch import watching
+
+
+class Learning:
+    """A model, its optimiser, what they draw by chance, and how many steps they have taken.
+
+    loss : draws a batch from the generator, and gives its loss, a Tensor.
+    rate : the step size of each step, counted from 0.
+    longest : gradients are shortened to this length; None leaves them.
+    """
+
+    def __init__(
+        self, model: Layer, optimizer: Optimizer, rng: np.random.Generator,
+        loss: Callable[[np.random.Generator], Tensor], rate: Callable[[int], float],
+        longest: float | None = None,
+    ):  # fmt: skip
+        self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
+        self._loss, self._rate, self._longest = loss, rate, longest
+
+    def take(self) -> float:
+        """One step; returns the loss before it. Raises FloatingPointError for one that is none."""
+        rule = self.optimizer
+        rule.lr = self._rate(self.step)
+        rule.zero_grad()
+        with watching(0), np.errstate(all="ignore"):  # only the optimiser writes, and it says so
+            loss = self._loss(self.rng)
+            self.check(loss.item())
+            loss.backward()
+            if self._longest:
+                self._shorten()
+            rule.step()
+        self.step += 1
+        return loss.item()
+
+    def _shorten(self) -> None:
+        try:
+            clip_grad_norm(self.optimizer.params, self._longest)
+        except FloatingPointError:
+            self.check(math.inf)
+
+    def check(self, loss: float) -> float:
+        """The loss; FloatingPointError for one that is no finite number."""
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"the loss after {self.step:,} steps is {loss}: the rate {self.optimizer.lr:g} is "
+                "too large, begin again with a smaller one"
+            )
+        return loss
+
+    def state_dict(self) -> dict:
+        """What a checkpoint holds."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "rng": self.rng.bit_generator.state,
+            "step": self.step,
+        }
+
+    def load_state_dict(self, state: Mapping) -> None:
+        """Go on where `state_dict` was taken. Raises what the two `load_state_dict` raise."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.rng.bit_generator.state = state["rng"]
+        self.step = state["step"]

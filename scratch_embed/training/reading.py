@@ -1,0 +1,48 @@
+"""A text becomes ids in the folder of a run. It is read once; a resumed run finds the ids there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from scratch_embed.text.counting import Ids
+from scratch_embed.text.sources import STANDARD, Source
+from scratch_embed.training.progress import Progress
+from scratch_embed.training.run import CHECKPOINT
+
+IDS = "text.ids"
+WHAT = (
+    "a UTF-8 file, a folder of .txt, .md and .rst files, or - for standard input; without it, "
+    f"{STANDARD}: the docstrings of this Python"
+)
+
+
+def pieces_of(source: Source) -> Iterator[str]:
+    """The pieces of a text, while a bar tells how much of it is read."""
+    with Progress(0, source.size, "byte") as progress:
+        progress.says = f"reading {source.name}"
+        for piece in source.pieces():
+            yield piece
+            progress.to(source.done)
+            if progress.stopped:
+                raise KeyboardInterrupt
+
+
+def fresh_ids(folder: Path) -> Path:
+    """Where the ids of a new text are written. The old ones stay: the new text may be none."""
+    return folder / f"{IDS}.new"
+
+
+def take_over(folder: Path) -> None:
+    """The new ids take the place of old ones, with whose checkpoint nothing can go on."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+    os.replace(fresh_ids(folder), folder / IDS)
+
+
+def ids_of(folder: Path, checksum: int) -> Ids:
+    """The ids of a run. Raises ValueError when they are not those of its checkpoint."""
+    ids = Ids(folder / IDS)
+    if ids.checksum() != checksum:
+        raise ValueError(f"{ids.path} is not the text of the checkpoint; begin without --resume")
+    return ids
