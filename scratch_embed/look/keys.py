@@ -37,13 +37,13 @@ KEYS = (
     Key("into", ("i",), "into", "into the operation: the lines of code that ran, one an Enter"),
     Key("out", ("u",), "up", "up again, out of the operation"),
     Key("view", ("v",), "view code", "view the code of this step, or put it away"),
-    Key("up", ("Up",), "", "the entry above"),
+    Key("up", ("Up",), "entry", "the entry above"),
     Key("down", ("Down",), "", "the entry below"),
     Key("left", ("Left",), "", "the entry to the left"),
     Key("right", ("Right",), "", "the entry to the right"),
     Key("sections", ("s",), "sections", "the sections, to jump to one"),
     Key("step", ("g", *"0123456789"), "go to", "go to a step: its number, then Enter"),
-    Key("search", ("/",), "search", "search for a word, from here on; Enter alone: again"),
+    Key("search", ("/",), "search", "search for a word: lists the steps that have it"),
     Key("python", ("p",), "Python", "Python on what is known; exit() or Ctrl-D comes back"),
     Key("again", ("r",), "run again", "run this step again, on the variables as they are now"),
     Key("quit", ("q", "Ctrl-D"), "quit", "quit"),
@@ -75,20 +75,20 @@ def hint(names: Iterable[str], columns: int | None = None) -> str:
     """The line at the foot of the screen: as many keys as it has room for, help last."""
     columns = width() if columns is None else columns
     told = [f"{BY_NAME[name].press[0]} {BY_NAME[name].does}" for name in names if name != "help"]
-    told = [text for text in told if not text.endswith(" ")]
+    told = [text.replace("Up", "arrows") for text in told if not text.endswith(" ")]
     while told and len("   ".join([*told, "? help"])) > columns:
         told.pop()
     return "   ".join([*told, "? help"])
 
 
-def help_text(names: Iterable[str], columns: int | None = None) -> str:
-    """A line for each of these keys."""
+def help_lines(names: Iterable[str], columns: int | None = None) -> list[str]:
+    """What each of these keys does, a line for each where there is room."""
     columns = width() if columns is None else columns
     lines = []
     for name in (*(name for name in names if name != "help"), "help"):
         key = BY_NAME[name]
         lines += wrap(key.help, columns, f"  {key.press[0]:<6} ")
-    return "\n".join(lines)
+    return lines
 
 
 def meaning(press: str, names: Iterable[str]) -> str:

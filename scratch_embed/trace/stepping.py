@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scratch_embed.look import keys
+from scratch_embed.look.leaf import JUMPS, Stop, leaf, where_to
 from scratch_embed.look.prompt import python_prompt
-from scratch_embed.look.terminal import paint, width, wrap
+from scratch_embed.look.screen import Screen
+from scratch_embed.look.terminal import ESCAPE, paint, width, wrap
 from scratch_embed.trace import choice, text, within
+from scratch_embed.trace.entry import which
+from scratch_embed.trace.walk import ForwardStep
 
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
-NAMES = ("on", "back", "up", "down", "left", "right", "open", "close", "into", "out", "step",
-         "python", "quit")  # fmt: skip
-CLEAR = "\x1b[2J\x1b[3J\x1b[H"
-FOOT = 2  # rows below a page
+HELP = ("on", "back", "up", "down", "left", "right", "open", "close", "into", "out", *JUMPS,
+        "python", "quit")  # fmt: skip
+BESIDE_HEAD = 12  # columns for the number of the step
+CONTINUED = re.compile(r" {3}\S")  # the second line of a head
 
 
 class NotYet:
@@ -35,88 +38,99 @@ class NotYet:
 class Walk:
     """The steps of one trace, where in them we are, and the keys."""
 
-    def __init__(self, trace: Trace):
+    def __init__(self, trace: Trace, screen: Screen | None = None):
         self.trace, self.at = trace, 0
+        self.screen = screen or Screen()
+        self.stops = stops(trace)
         self.choices: dict[int, choice.Choice | None] = {}  # of the steps that were looked at
         self.opened = False
         self.inside: list[list[str]] | None = None  # the code that we are in, a block a statement
         self.line = 0  # how many of its statements have run
-        self.screens: list[str] = []
-        self.screen = 0
+        self.pages: list[tuple[str, list[str]]] = []  # the screens of this step, with their heads
+        self.page = 0
 
     def go(self) -> None:
         """Show step after step until Enter on the last one, q, or the end of input."""
-        self.show()
-        while True:
-            pressed = keys.read(NAMES, self.prompt_line())
-            if pressed.name == "quit" or pressed.name == "on" and self.is_last():
-                print()
-                return
-            self.obey(pressed)
+        note = ""
+        with self.screen.opened():
+            while True:
+                self.lay()
+                head, page = self.pages[self.page]
+                many = len(self.pages)
+                note = note or (f"screen {self.page + 1} of {many}" if many > 1 else "")
+                self.screen.draw((head, f"{self.at}/{len(self.trace)}"), page, note)
+                pressed = self.screen.key(self.keys())
+                if pressed.name == "quit" or pressed.name == "on" and self.is_last():
+                    break
+                note = self.obey(pressed)
+        print(f"{self.trace.loss}: you left at step {self.at} of {len(self.trace)}.")
 
     def is_last(self) -> bool:
         """Whether nothing comes after this screen."""
-        beyond = self.at == len(self.trace) and self.screen == len(self.screens) - 1
+        beyond = self.at == len(self.trace) and self.page == len(self.pages) - 1
         return beyond and self.inside is None
 
-    def obey(self, pressed: keys.Pressed) -> None:
-        """One key: move and show, or stay and answer."""
-        act = {"on": self.on, "back": self.back, "step": lambda: self.jump(pressed.text),
-               "open": lambda: self.open(True), "close": lambda: self.open(False),
+    def keys(self) -> tuple[str, ...]:
+        """The keys that there are on this page."""
+        if self.inside is not None:
+            return ("on", "back", "out", *JUMPS, "quit")
+        if self.chosen() is None:
+            return ("on", "back", *JUMPS, "python", "quit")
+        arrows = ("up", "down", "left", "right")
+        opens = "close" if self.opened else "open"
+        return ("on", "back", "into", opens, *arrows, *JUMPS, "python", "quit")
+
+    def obey(self, pressed: keys.Pressed) -> str:
+        """What a key does. Returns a note to show."""
+        if pressed.name in JUMPS:
+            to = where_to(self.screen, self.stops, self.at, pressed)
+            return to if isinstance(to, str) else self.jump(to)
+        if pressed.name == keys.UNKNOWN:
+            return keys.refused(pressed)
+        act = {"on": self.on, "back": self.back, "open": self.open, "close": self.close,
                "into": self.into, "out": self.out, "python": self.python,
-               "help": self.help, keys.REDRAW: self.show}  # fmt: skip
-        if pressed.name in ("up", "down", "left", "right"):
-            self.move(pressed.name)
-        elif pressed.name in act:
-            act[pressed.name]()
-        else:
-            print("\n" + keys.refused(pressed))
+               "help": self.help}  # fmt: skip
+        if pressed.name in act:
+            return act[pressed.name]() or ""
+        if pressed.name != keys.REDRAW:
+            self.choices[self.at] = choice.moved(self.trace, self.at, self.chosen(), pressed.name)
+        return ""
 
     def help(self) -> None:
         """What the keys do."""
-        print("\n" + keys.help_text(NAMES))
+        leaf(self.screen, "The keys", lambda columns: keys.help_lines(HELP, columns))
 
     # ---- where we are ----------------------------------------------------------------------------
 
     def on(self) -> None:
         """The rest of a long page, the next statement inside an operation, or the next step."""
-        if self.screen + 1 < len(self.screens):
-            self.screen += 1
-            self.draw()
-        elif self.inside is not None:
-            if self.line + 1 < len(self.inside):
-                self.line += 1
-                self.show()
-            else:
-                self.out()
+        if self.page + 1 < len(self.pages):
+            self.page += 1
+        elif self.inside is None:
+            self.jump(self.at + 1)
+        elif self.line + 1 < len(self.inside):
+            self.line, self.page = self.line + 1, 0
         else:
-            self.jump(str(self.at + 1))
+            self.out()
 
-    def back(self) -> None:
+    def back(self) -> str:
         """What was before."""
-        if self.inside is not None and self.line:
+        if self.page:
+            self.page -= 1
+        elif self.inside is not None and self.line:
             self.line -= 1
-            self.show()
         elif self.inside is not None:
             self.out()
+        elif self.at:
+            self.jump(self.at - 1)
         else:
-            self.jump(str(self.at - 1))
+            return "This is the beginning."
+        return ""
 
-    def jump(self, number: str) -> None:
-        """To a step by its number."""
-        to = int(number) if number.isdecimal() and len(number) < 7 else -1
-        if not 0 <= to <= len(self.trace):
-            print(f"\nThere are steps 0 to {len(self.trace)}; this is step {self.at}.")
-            return
-        self.at, self.inside = to, None
-        self.show()
-
-    def move(self, way: str) -> None:
-        """Choose the entry beside the chosen one."""
-        chosen = self.chosen()
-        if chosen is not None and self.inside is None:
-            self.choices[self.at] = choice.moved(self.trace, self.at, chosen, way)
-        self.show()
+    def jump(self, to: int) -> str:
+        """To a step."""
+        self.at, self.inside, self.page = to, None, 0
+        return ""
 
     def chosen(self) -> choice.Choice | None:
         """The entry that is looked at in this step."""
@@ -124,70 +138,55 @@ class Walk:
             self.choices[self.at] = choice.first(self.trace, self.at)
         return self.choices.get(self.at)
 
-    def open(self, opened: bool) -> None:
-        """Show the parts of the working, or put them away."""
-        self.opened = opened
-        self.show()
+    def open(self) -> None:
+        """Show the parts of the working."""
+        self.opened = True
 
-    def into(self) -> None:
+    def close(self) -> None:
+        """Put them away."""
+        self.opened = False
+
+    def into(self) -> str:
         """Into the operation of this step: its lines, one an Enter."""
-        if not self.at:
-            print("\nStep 0 is the plan; go on to a step first.")
-            return
         try:
             visit = within.visit_of(self.trace, self.at)
         except TypeError as error:
-            print(f"\n{error}")
-            return
-        self.inside, self.line = within.blocks(visit, width()), 0
-        self.show()
+            return f"{error}."
+        self.inside, self.line, self.page = within.blocks(visit, width()), 0, 0
+        return ""
 
     def out(self) -> None:
         """Out of the operation, back to its page."""
-        self.inside = None
-        self.show()
+        self.inside, self.page = None, 0
 
     # ---- the screen ------------------------------------------------------------------------------
 
-    def show(self) -> None:
-        """The page of this step; after the last one, what it all came to."""
-        rows = shutil.get_terminal_size().lines - FOOT if keys.at_once() else None
-        told = self.code(rows) if self.inside is not None else self.page(rows)
-        size = rows or len(told)
-        self.screens = ["\n".join(told[k : k + size]) for k in range(0, len(told), max(size, 1))]
-        self.screen = 0
-        self.draw()
+    def lay(self) -> None:
+        """The screens of this step as the window is now; after the last one what it came to."""
+        height = self.screen.height if self.screen.moves else None
+        told = self.told(height) if self.inside is None else self.code(height)
+        self.pages = cut(told, height)
+        if self.at == len(self.trace) and self.inside is None:
+            self.pages += cut(text.ending(self.trace, width(), paint).splitlines(), height)
+        self.page = min(self.page, len(self.pages) - 1)
 
-    def draw(self) -> None:
-        """The screen: on a terminal instead of the one before, elsewhere below it."""
-        print((CLEAR if keys.at_once() else "\n") + self.screens[self.screen])
-
-    def page(self, rows: int | None) -> list[str]:
-        """The lines of this step's page, and of the ending after the last one."""
-        told = text.page(self.trace, self.at, width(), paint, self.chosen(), rows, self.opened)
-        told = told.splitlines()
-        if self.at == len(self.trace):
-            if rows is not None:  # the ending has a screen of its own
-                told += [""] * (-len(told) % rows)
-            told += ["", *text.ending(self.trace, width(), paint).splitlines()]
+    def told(self, height: int | None) -> list[str]:
+        """The lines of this step's page; with a height, so few that it fits, if it can."""
+        for rows in (None,) if height is None else (height + 1, height):  # the head is above it
+            page = text.page(self.trace, self.at, width(), paint, self.chosen(), rows, self.opened)
+            told = page.splitlines()
+            if len(cut(told, height)) == 1:
+                break
         return told
 
-    def code(self, rows: int | None) -> list[str]:
+    def code(self, height: int | None) -> list[str]:
         """The statements that have run; the last one with what it made."""
-        at = self.trace.steps[self.at - 1]
-        head = f"-- inside {at.op}, {self.line} of {len(self.inside) - 1} statements "
-        now = self.inside[self.line]
+        at, now = self.trace.steps[self.at - 1], self.inside[self.line]
         before = [block[0] for block in self.inside[: self.line]]
-        if rows is not None:
-            before = before[-max(0, rows - 1 - len(now)) or len(before) :]
-        return [paint(head.ljust(width(), "-"), "bold"), *(paint(b, "dim") for b in before), *now]
-
-    def prompt_line(self) -> str:
-        """How far we are, and the keys."""
-        more = f" ({self.screen + 1}/{len(self.screens)})" if len(self.screens) > 1 else ""
-        head = f"{self.at}/{len(self.trace)}{more} "
-        hint = keys.hint(NAMES, width() - len(head) - 2)
-        return paint(f"\n{head}{hint} ", "dim")
+        if height is not None:
+            before = before[max(0, len(before) - max(0, height - len(now))) :]
+        head = f"inside {at.op}, {self.line} of {len(self.inside) - 1} statements"
+        return [head, *(paint(line, "dim") for line in before), *now]
 
     # ---- Python ----------------------------------------------------------------------------------
 
@@ -206,14 +205,40 @@ class Walk:
         found = {name: value for name, value in found.items() if name.isidentifier()}
         return {**found, "np": np, "values": values, "gradients": gradients, "trace": self.trace}
 
-    def python(self) -> None:
+    def python(self) -> str:
         """A Python prompt on what is known at this step."""
         names = self.names()
         known = [name for name, value in names.items() if not isinstance(value, NotYet)]
         missing = [name for name, value in names.items() if isinstance(value, NotYet)]
         banner = wrap("Names: " + ", ".join(known), width())
         banner += wrap("Not yet computed: " + ", ".join(missing), width()) if missing else []
-        banner = "\n".join(["", *banner, "exit() or Ctrl-D goes back to the walk."])
-        python_prompt(names, banner, "<trace>")
-        print(f"Back at step {self.at}.")
-        sys.stdout.flush()
+        self.screen.clear()
+        ending = "exit() or Ctrl-D goes back to the walk."
+        python_prompt(names, "\n".join([*banner, ending]), "<trace>")
+        self.screen.clear()
+        return f"Back at step {self.at}."
+
+
+def stops(trace: Trace) -> list[Stop]:
+    """The steps as places to go to; a search looks through their names and their rules."""
+    found = [Stop(0, f"the tape of {trace.loss}", " ".join(trace.sources))]
+    for at in trace.steps:
+        made = trace.forward_of[at.name]
+        back = not isinstance(at, ForwardStep)
+        title = f"{'backward' if back else 'forward'} {at.number}: {at.name} = {made.expression}"
+        gives = [f"gives d{part.parent}, {which(part)}" for part in at.parts] if back else []
+        words = "\n".join([title, at.rule if back else at.formula, *gives])
+        found.append(Stop(len(found), title, words))
+    return found
+
+
+def cut(told: list[str], height: int | None) -> list[tuple[str, list[str]]]:
+    """A page's lines as screens of so many rows, each with the head, which is the first line.
+
+    Of a head that takes several lines, or all of one, only the beginning stands above the page.
+    """
+    head, body = ESCAPE.sub("", told[0]).strip("- "), told[1:]
+    if len(head) > width() - BESIDE_HEAD or body and CONTINUED.match(ESCAPE.sub("", body[0])):
+        head, body = head.partition(":")[0], told
+    size = height or max(1, len(body))
+    return [(head, body[k : k + size]) for k in range(0, max(1, len(body)), size)]

@@ -17,13 +17,13 @@ def test_no_press_means_two_things():
     presses = [press for key in keys.KEYS for press in key.press]
     assert len(presses) == len(set(presses))
     told = [key.press[0] for key in keys.KEYS]
-    assert all(press in keys.help_text(ALL, 60) for press in told)
+    assert all(press in " ".join(keys.help_lines(ALL, 60)) for press in told)
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_hint_and_help_fit(columns):
     assert len(keys.hint(ALL, columns)) <= columns and keys.hint(ALL, columns).endswith("? help")
-    assert max(map(len, keys.help_text(ALL, columns).splitlines())) <= columns
+    assert max(map(len, keys.help_lines(ALL, columns))) <= columns
     assert "Enter on" in keys.hint(ALL, columns) and "Down" not in keys.hint(ALL, columns)
 
 

@@ -202,7 +202,7 @@ def test_ci_runs_lint_then_tests_then_lessons():
 def test_setup_installs_what_the_lessons_and_the_tests_need(setup_venv):
     to_run, to_test = setup_venv.requirements()
     assert required("\n".join(to_run)) == RUNTIME
-    assert required("\n".join(to_test)) == {"pytest", "pytest-xdist", "hypothesis", "ruff"}
+    assert required("\n".join(to_test)) == {"pytest", "pytest-xdist", "hypothesis", "pyte", "ruff"}
     assert setup_venv.names(to_run) == "numpy, numba, matplotlib, tqdm"
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from scratch_embed import Tensor
-from scratch_embed.functional import dropout, lookup
-from scratch_embed.trace import step, trace
+from scratch_embed.functional import cross_entropy, dropout, lookup, tanh
+from scratch_embed.trace import Trace, step, trace
 from scratch_embed.trace.stepping import NotYet, Walk
+from tests.screens import Frame, Person, Terminal
 
 MODEL = """\
 import numpy as np
@@ -46,70 +47,101 @@ def walk_with(monkeypatch, *typed: str):
     return keys
 
 
-def product() -> Walk:
+def product() -> Trace:
     a = Tensor(2.0, requires_grad=True, name="a")
     b = a * a
-    return Walk(trace(b * a, b=b))
+    return trace(b * a, b=b)
 
 
-def heads(out: str) -> list[str]:
-    return [line.split(":")[0].strip("- ") for line in out.splitlines() if line.startswith("-- ")]
+def walked(walk: Trace, *pressed: str, then: str = "quit") -> list[Frame]:
+    """The screens that a person sees who presses these keys; each of them fits its window."""
+    left = list(pressed)
+    person = Person(lambda frame: left.pop(0) if left else then)
+    Walk(walk, person).go()
+    return person.frames
 
 
-def test_enter_walks_from_the_plan_to_the_end(monkeypatch, capsys):
-    left = walk_with(monkeypatch, "", "", "", "", "", "never read")
-    product().go()
-    out = capsys.readouterr().out
-    assert heads(out) == ["the tape of loss", "forward 1 of 2", "forward 2 of 2", "backward 1 of 2",
-                          "backward 2 of 2", "what backward() adds to .grad"]  # fmt: skip
-    assert "da = 12, sum of 3 parts so far" in out and "da = 12, the sum of 3 parts" in out
-    assert list(left) == ["never read"]
+def heads(frames: list[Frame]) -> list[str]:
+    return [frame.head.partition(":")[0] for frame in frames]
 
 
-def test_back_goes_back_and_a_number_jumps(monkeypatch, capsys):
-    walk_with(monkeypatch, "", "b", "b", "4", "9", "x", "?", "q")
-    product().go()
-    out = capsys.readouterr().out
-    assert heads(out) == ["the tape of loss", "forward 1 of 2", "the tape of loss",
-                          "backward 2 of 2", "what backward() adds to .grad"]  # fmt: skip
-    assert "There are steps 0 to 4; this is step 0." in out
-    assert "There are steps 0 to 4; this is step 4." in out
-    assert "x is no key here" in out and "go to a step" in out
+def text_of(frames: list[Frame]) -> str:
+    return "\n".join("\n".join([frame.head, *frame.page, frame.note]) for frame in frames)
 
 
-def test_open_shows_the_local_derivatives_and_close_puts_them_away(monkeypatch, capsys):
-    walk_with(monkeypatch, "3", "o", "c", "q")
-    product().go()
-    out = capsys.readouterr().out
-    assert out.count("∂loss/∂b = a = 2") == 1 and heads(out).count("backward 1 of 2") == 3
+def test_enter_walks_from_the_plan_to_the_end(capsys):
+    frames = walked(product(), then="on")
+    assert heads(frames) == ["the tape of loss", "forward 1 of 2", "forward 2 of 2",
+                             "backward 1 of 2", "backward 2 of 2",
+                             "what backward() adds to .grad"]  # fmt: skip
+    told = text_of(frames)
+    assert "da = 12, sum of 3 parts so far" in told and "da = 12, the sum of 3 parts" in told
+    assert capsys.readouterr().out == "loss: you left at step 4 of 4.\n"
 
 
-def test_into_an_operation_shows_its_lines_one_an_enter(monkeypatch, capsys):
+def test_back_goes_back_and_a_number_jumps():
+    keys = ["on", "back", "back", "step 4", "step 9", "unknown", "on", "back", "step x"]
+    frames = walked(product(), *keys)
+    assert heads(frames) == ["the tape of loss", "forward 1 of 2", *["the tape of loss"] * 2,
+                             *["backward 2 of 2"] * 3, "what backward() adds to .grad",
+                             *["backward 2 of 2"] * 2]  # fmt: skip
+    told = [frame.note for frame in frames]
+    assert told[3] == "This is the beginning." and told[6].endswith("is no key here: ? lists them, "
+                                                                    "q quits.")  # fmt: skip
+    assert told[5] == told[9] == "There are steps 0 to 4; this is step 4."
+
+
+def test_sections_and_a_search_lead_to_steps():
+    frames = walked(product(), "step 2", "sections", "step 3", "search part 2", "on", "search dA",
+                    "step 4", "search zebra", "search", "help", "back")  # fmt: skip
+    listed = frames[2].page
+    assert [row[:2] for row in listed] == ["  ", "  ", "->", "  ", "  "]
+    assert listed[2] == "->   2  forward 2: loss = mul(b, a)"
+    assert frames[3].head.startswith("backward 1") and frames[5].head == frames[3].head
+    assert [row.split()[:2] for row in frames[4].page] == [["->", "4"]]
+    assert frames[6].page == [f"{row}  da = dout b,   db = dout a" for row in ("->   3", "     4")]
+    assert frames[8].note == "zebra is not to be found." and "/word" in frames[9].note
+    assert frames[10].head == "The keys" and "search for a word" in " ".join(frames[10].page)
+
+
+def test_a_long_list_opens_where_we_are():
+    x = Tensor(2.0, requires_grad=True, name="x")
+    for _ in range(60):
+        x = x * 1.01
+    listed = walked(trace(x), "step 70", "sections")[2]
+    assert listed.step == "4/6" and sum(row.startswith("->") for row in listed.page) == 1
+
+
+def test_open_shows_the_local_derivatives_and_close_puts_them_away():
+    frames = walked(product(), "step 3", "open", "close")
+    shown = ["∂loss/∂b = a = 2" in "\n".join(frame.page) for frame in frames]
+    assert shown == [False, False, True, False] and "close" in frames[2].names
+    assert "open" in frames[3].names and "open" not in frames[0].names
+
+
+def test_into_an_operation_shows_its_lines_one_an_enter():
     E = Tensor(np.eye(3), requires_grad=True, name="E")
-    walk = Walk(trace(lookup(E, [1, 1]).sum()))
-    last = len(walk.trace)
-    walk_with(monkeypatch, str(last), "i", *[""] * 4, "b", "u", "1", "i", "", "q")
-    walk.go()
-    out = capsys.readouterr().out
-    backward = out[out.index("-- inside lookup, 0 of") :]
-    assert "lookup_backward(dout, saved)" in backward and "dout (2, 3)" in backward
-    shown = [line for line in backward.splitlines() if line.startswith("-- inside")]
-    assert [line.split()[3] for line in shown[:6]] == ["0", "1", "2", "3", "4", "3"]
-    assert "ids = saved.ids.reshape(-1)" in backward and "ids (2,)" in backward
-    assert "lookup_forward(weight, ids" in backward
+    walk = trace(lookup(E, [1, 1]).sum())
+    keys = [f"step {len(walk)}", "into", *["on"] * 4, "back", "out", "step 1", "into", "on"]
+    frames = walked(walk, *keys)
+    inside = [frame for frame in frames if frame.head.startswith("inside lookup")]
+    assert [frame.head.split()[2] for frame in inside] == ["0", "1", "2", "3", "4", "3", "0", "1"]
+    told = text_of(inside[:6])
+    assert "lookup_backward(dout, saved)" in told and "dout (2, 3)" in told
+    assert "ids = saved.ids.reshape(-1)" in told and "ids (2,)" in told
+    assert "lookup_forward(weight, ids" in text_of(inside[6:])
+    assert "out" in inside[0].names and "out" not in frames[0].names
 
 
-def test_what_would_draw_other_numbers_is_not_entered(monkeypatch, capsys):
+def test_what_would_draw_other_numbers_is_not_entered():
     x = Tensor(np.ones(4), requires_grad=True)
-    walk = Walk(trace(dropout(x, 0.5, np.random.default_rng(0)).sum()))
-    walk_with(monkeypatch, "i", "1", "i", "q")
-    walk.go()
-    out = capsys.readouterr().out
-    assert "dropout draws random numbers" in out and "Step 0 is the plan" in out
+    walk = trace(dropout(x, 0.5, np.random.default_rng(0)).sum())
+    frames = walked(walk, "step 1", "into")
+    assert "dropout draws random numbers" in frames[-1].note and "into" not in frames[0].names
 
 
 def test_the_prompt_knows_what_is_known_and_no_more(monkeypatch, capsys):
-    walk = product()
+    walk = Walk(product())
     first = ["3", "p", "print(float(a + b), float(db))", "da", "values['loss']", "exit()"]
     then = ["", "p", "float(da)", "exit()", "b", "b", "p", "db", "loss", "exit()", "q"]
     walk_with(monkeypatch, *first, *then)
@@ -134,7 +166,7 @@ def test_names_that_python_cannot_spell_are_in_the_dictionaries():
 
 def test_the_end_of_input_quits(monkeypatch, capsys):
     walk_with(monkeypatch)
-    product().go()
+    Walk(product()).go()
     assert "the tape of loss" in capsys.readouterr().out
 
 
@@ -147,7 +179,7 @@ def test_ctrl_c_stays(monkeypatch, capsys):
         return key
 
     monkeypatch.setattr(builtins, "input", read)
-    product().go()
+    Walk(product()).go()
     assert "q quits" in capsys.readouterr().out
 
 
@@ -176,58 +208,45 @@ def test_a_learners_own_model_through_a_pipe(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a pseudo-terminal of Unix")
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 20), (120, 40)])
-def test_a_learners_own_model_in_a_terminal(tmp_path, columns, rows):
-    """Every screen fits; the arrows choose, i enters the operation, Enter walks to the end."""
-    import pty
-    import select
-    import struct
-    from fcntl import ioctl
-    from termios import TIOCSWINSZ
-
+def test_a_learners_own_model_in_a_terminal(tmp_path):
+    """The arrows choose, i enters the operation, s and / lead about; nothing leaves the window."""
     script = tmp_path / "own.py"
     script.write_text(MODEL, encoding="utf-8")
-    ours, theirs = pty.openpty()
-    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    clean = {k: v for k, v in environment(TERM="xterm").items() if k not in ("COLUMNS", "LINES")}
-    child = subprocess.Popen([sys.executable, str(script)], stdin=theirs, stdout=theirs,
-                             stderr=theirs, env=clean, close_fds=True)  # fmt: skip
-    os.close(theirs)
-    seen = ""
+    terminal = Terminal([sys.executable, str(script)], 80, 24, **environment())
+    assert terminal.frame().head.startswith("the tape of loss")
+    keys = ["step 10", "down", "into", "on", "on", "out", "sections", "step 3", "search part 2"]
+    frames = terminal.walk(lambda frame: keys.pop(0) if keys else "quit")
+    assert terminal.end() == 0
+    at = [frame.step for frame in frames]
+    assert at[1:3] == at[6:7] * 2 == ["10/12", "10/12"] and at[8] == "3/12"
+    assert any(">" in line and "<" in line for line in frames[1].page)
+    assert frames[1].page != frames[2].page and frames[2].page == frames[6].page
+    assert "tanh_backward(dout, saved)" in " ".join(frames[3].page)
+    assert "return dout * (1 - out * out)" in " ".join(frames[5].page)
+    assert frames[7].page[10].startswith("->  10  backward 4") and "gives dE" in frames[9].page[0]
 
-    def until(text: str) -> str:
-        """Read on to this text; what came since the screen was last cleared."""
-        nonlocal seen
-        new = ""
-        while text not in new:
-            ready = select.select([ours], [], [], 60)[0]
-            assert ready, f"{text!r} never came; the end of what did:\n{(seen + new)[-2000:]}"
-            new += os.read(ours, 65536).decode("utf-8", "replace")
-        seen += new
-        return seen.rsplit("\x1b[H", 1)[-1]
 
-    def screen(head: str) -> list[str]:
-        until(head)
-        lines = until("help") if "help" not in seen.rsplit(head, 1)[-1] else seen
-        lines = lines.rsplit("\x1b[H", 1)[-1].replace("\r", "").splitlines()
-        assert len(lines) <= rows and max(map(len, lines)) <= columns, lines
-        return lines
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 20), (120, 40)])
+def test_every_page_of_a_learners_own_model_fits(monkeypatch, columns, rows):
+    """From the first key to the last, with every working opened and every operation entered."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(rows))
+    rng = np.random.default_rng(0)
+    E = Tensor(rng.normal(size=(6, 3)), requires_grad=True, name="E")
+    W = Tensor(rng.normal(size=(3, 3)), requires_grad=True, name="W")
+    hidden = tanh(lookup(E, [1, 2, 1]) @ W)
+    entered = set()
 
-    try:
-        screen("the tape of loss")
-        os.write(ours, b"10\n")
-        told = screen("10/12")
-        assert any(">" in line and "<" in line for line in told)
-        os.write(ours, b"\x1b[B")
-        assert screen("10/12") != told
-        os.write(ours, b"i")
-        assert any("tanh_backward(dout, saved)" in line for line in screen("inside tanh, 0"))
-        os.write(ours, b"\n\n")
-        assert any("return dout * (1 - out * out)" in line for line in screen("inside tanh, 2"))
-        os.write(ours, b"uq")
-        child.wait(60)
-    finally:
-        if child.poll() is None:
-            child.kill()
-        os.close(ours)
-    assert child.returncode == 0, seen[-2000:]
+    def play(frame):
+        if "open" in frame.names:
+            return "open"
+        if "into" in frame.names and frame.step not in entered:
+            entered.add(frame.step)
+            return "into"
+        return "on"
+
+    person = Person(play)
+    Walk(trace(cross_entropy(hidden @ E.T, [2, 1, 0])), person).go()
+    told = text_of(person.frames)
+    assert len(entered) == 12 and "return dout * (1 - out * out)" in told
+    assert person.frames[-1].head.startswith("what backward() adds")

@@ -1,4 +1,4 @@
-"""What a person looks at beside the steps: sections, a search, Python, questions from before."""
+"""What a person looks at beside the steps: where to go, Python, questions from before."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from scratch_embed.lesson.record import Record, recording
 from scratch_embed.lesson.walk import cells, operations
 from scratch_embed.lesson.walk.capture import Capture
 from scratch_embed.lesson.walk.pager import Pager
-from scratch_embed.lesson.walk.screen import Screen
 from scratch_embed.lesson.walk.sheet import Printed, Prose
+from scratch_embed.look.leaf import Stop, leaf
 from scratch_embed.look.prompt import python_prompt
+from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import fit, wrap
 from scratch_embed.trace.inside import Visit
 
@@ -27,26 +28,14 @@ if TYPE_CHECKING:
 BEFORE = 2  # questions from the lessons that this one needs
 
 
-def sections(steps: Sequence[Step], at: int, columns: int) -> str:
-    """The sections with the step where each begins; an arrow is where we are."""
-    begins = [n for n, step in enumerate(steps) if step.begins]
-    here = max((n for n in begins if n <= at), default=0)
-    return "\n".join(
-        fit(f"{'->' if n == here else '  '} {n + 1:>3}  {steps[n].section}", columns)
-        for n in begins
-    )
-
-
-def search(lesson: cells.Lesson, steps: Sequence[Step], word: str, columns: int) -> str:
-    """The steps whose prose or code has the word, each with the line where it stands first."""
+def stops(lesson: cells.Lesson, steps: Sequence[Step]) -> list[Stop]:
+    """The steps as places to go to: their sections, their prose and their code."""
     found = []
-    for n, step in enumerate(steps) if word else ():
+    for n, step in enumerate(steps, start=1):
         code = [] if step.cell is None else [lesson.cells[step.cell].text]
-        lines = "\n".join([*step.prose, *code]).splitlines()
-        hit = next((line.strip() for line in lines if word.casefold() in line.casefold()), None)
-        if hit is not None:
-            found.append(fit(f"{n + 1:>4}  {hit}", columns))
-    return "\n".join(found)
+        words = "\n".join([*step.prose, *code])
+        found.append(Stop(n, step.section if step.begins else "", words))
+    return found
 
 
 def prompt(module: types.ModuleType, screen: Screen) -> None:
@@ -67,13 +56,15 @@ def prompt(module: types.ModuleType, screen: Screen) -> None:
     screen.clear()
 
 
-def choose(visits: Sequence[Visit], pager: Pager) -> Visit | str:
+def choose(visits: Sequence[Visit], screen: Screen) -> Visit | str:
     """One of the calls of a cell, chosen by its number; or what to say instead."""
     if len(visits) < 2:
         return visits[0] if visits else "No operation has run here."
-    named = (f"{n:>3}  {operations.heading(visit)}" for n, visit in enumerate(visits, 1))
-    listed = "\n".join(fit(text, pager.screen.columns) for text in named)
-    typed = pager.leaf("Into which call? Type its number, then Enter", listed, True)
+    named = [f"{n:>3}  {operations.heading(visit)}" for n, visit in enumerate(visits, 1)]
+    typed = leaf(
+        screen, "Into which call? Type its number, then Enter",
+        lambda columns: [fit(text, columns) for text in named], number=True,
+    )  # fmt: skip
     if typed.isdecimal() and 1 <= int(typed) <= len(visits):
         return visits[int(typed) - 1]
     return f"There are calls 1 to {len(visits)}." if typed else ""

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import NamedTuple
 
-from scratch_embed.lesson.walk.screen import Screen
-from scratch_embed.lesson.walk.sheet import Block, Code, Printed, screens
+from scratch_embed.lesson.walk.sheet import Block, Code, screens
 from scratch_embed.look import keys
+from scratch_embed.look.leaf import JUMPS, leaf
+from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import paint, visible
 
-ALWAYS = ("sections", "step", "search", "python", "again", "quit", "help")
+ALWAYS = (*JUMPS, "python", "again", "quit", "help")
 BESIDE = 110  # columns from which on the code stands beside the page
 BAR = " | "
 
@@ -110,7 +111,7 @@ class Pager:
             return keys.refused(pressed)
         if pressed.name == "help":
             names = ("on", "back", "open", "close", "into", "out", "view", *ALWAYS)
-            self.leaf("The keys", keys.help_text(names, self.screen.columns))
+            leaf(self.screen, "The keys", lambda columns: keys.help_lines(names, columns))
             return ""
         if pressed.name != "view":
             return self.obey(pressed, step)
@@ -118,7 +119,7 @@ class Pager:
         if self.screen.columns >= BESIDE and self.screen.moves:
             self.beside = not self.beside
         else:
-            self.leaf("The code of this step", code)
+            leaf(self.screen, "The code of this step", code.lines)
         return ""
 
     def _pages(self, view: View) -> list[list[str]]:
@@ -134,23 +135,6 @@ class Pager:
              for line, beside in zip_longest(page, listing, fillvalue="")]
             for page in screens(view.blocks, view.new, left, height)
         ]  # fmt: skip
-
-    def leaf(self, title: str, shown: str | Block, number: bool = False) -> str:
-        """Show something else for a while, screen by screen. Returns the number that was typed."""
-        blocks, page, note = (Printed(shown) if isinstance(shown, str) else shown,), 0, ""
-        names = ("on", "back", *(("step",) if number else ()), "quit")
-        while True:
-            pages = screens(blocks, 0, self.screen.columns, self.screen.height)
-            page = min(page, len(pages) - 1)
-            self.screen.draw((title, f"{page + 1}/{len(pages)}"), pages[page], note)
-            pressed = self.screen.key(names)
-            note = keys.refused(pressed) if pressed.name in (keys.UNKNOWN, "help") else ""
-            if pressed.name == "step":
-                return pressed.text
-            step = {"on": 1, "back": -1}.get(pressed.name, 0)
-            if pressed.name == "quit" or step and not 0 <= page + step < len(pages):
-                return ""
-            page += step
 
 
 def pad(text: str, columns: int) -> str:

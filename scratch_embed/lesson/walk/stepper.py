@@ -25,9 +25,10 @@ from scratch_embed.lesson.walk.pager import Pager
 from scratch_embed.lesson.walk.places import Missed, Place
 from scratch_embed.lesson.walk.revealing import Revealing
 from scratch_embed.lesson.walk.runner import new_record, run_cell, shown_code, stage
-from scratch_embed.lesson.walk.screen import Screen
 from scratch_embed.lesson.walk.sheet import Block, Code, Printed, Prose
 from scratch_embed.look.keys import Pressed
+from scratch_embed.look.leaf import JUMPS, where_to
+from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import paint
 from scratch_embed.trace.inside import Visit, watching
 
@@ -86,6 +87,7 @@ class Stepper:
     def __init__(self, lesson: Lesson, module: types.ModuleType, record: Record, screen: Screen):
         self.lesson, self.module, self.record = lesson, module, record
         self.steps, self.at = steps_of(lesson), 0
+        self.stops = looking.stops(lesson, self.steps)
         self.screen = screen
         self.pager = Pager(self.screen, self.head, self.code, self.keys, self.obey)
         self.revealing = Revealing(self.pager, Fading(), self.miss)
@@ -249,32 +251,18 @@ class Stepper:
         """A key that leads neither on nor back. Returns a note to show."""
         if pressed.name == "quit":
             raise Leave(None)
-        if pressed.name == "step":
-            return self.jump(pressed.text)
+        if pressed.name in JUMPS:
+            to = where_to(self.screen, self.stops, at + 1, pressed)
+            if isinstance(to, str):
+                return to
+            raise Leave(to - 1)
         if pressed.name == "into":
             return self.into(self.steps[at])
-        if pressed.name == "sections":
-            shown = looking.sections(self.steps, at, self.screen.columns)
-            return self.jump(self.pager.leaf("Sections: type a step's number", shown, True))
-        if pressed.name == "search":
-            found = looking.search(self.lesson, self.steps, pressed.text, self.screen.columns)
-            if not found:
-                return f"{pressed.text or 'Nothing'} is not to be found."
-            title = f"{pressed.text}: type a step's number"
-            return self.jump(self.pager.leaf(title, found, True))
         if pressed.name == "python":
             self.screen.clear()
             looking.prompt(self.module, self.screen)
             return "Back in the lesson."
         return self.again(at)
-
-    def jump(self, typed: str) -> str:
-        """Go to the step of that number; without one, stay."""
-        if not typed:
-            return ""
-        if not typed.isdecimal() or not 1 <= int(typed) <= len(self.steps):
-            return f"There are steps 1 to {len(self.steps)}."
-        raise Leave(int(typed) - 1)
 
     def again(self, at: int) -> str:
         """Run the step that is under way once more."""
@@ -285,7 +273,7 @@ class Stepper:
 
     def into(self, step: Step) -> str:
         """Through the lines of a call in this step's cell."""
-        visit = looking.choose(step.visits, self.pager)
+        visit = looking.choose(step.visits, self.screen)
         if isinstance(visit, str):
             return visit
         self.revealing.enter(visit)

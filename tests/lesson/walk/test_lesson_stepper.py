@@ -96,7 +96,7 @@ def test_going_to_a_later_step_runs_those_between(tmp_path):
     assert "0.58" not in "\n".join(person.frames[1].page)
     assert "compare" not in record.names and record.questions[0].shown == "18"
     assert person.frames[1].step == "4/5" or person.frames[1].step == "5/5"
-    assert "There are steps 1 to 5." in seen(person)
+    assert "There are steps 1 to 5; this is step " in seen(person)
 
 
 def test_sections_and_search_lead_to_steps(tmp_path):
