@@ -326,15 +326,15 @@ from scratch_embed import plot
 def _draw():
     figure, (left, right) = plot.figure(1, 2, size=(11, 4.2))
     left.loglog(np.arange(1, V), counts, ".", ms=3, color=plot.PALETTE["blue"])
-    left.set(title="Few words are read often")
-    left.set(xlabel="rank of the word", ylabel="times in the text")
+    left.set(title="Few words are read often", xlabel="rank of the word", ylabel="times it occurs")
     seen = updates > 0
     right.semilogx(updates[seen], moved[seen], ".", ms=3, alpha=0.4, color=plot.PALETTE["blue"])
     right.set(title="Only those move far from the start")
     right.set(xlabel="updates of the row", ylabel="distance from its start")
     for word in ("the", "shape", "sorted", "matrices"):
         if word in vocabulary.index and updates[row := vocabulary.index[word]]:
-            right.annotate(word, (updates[row], moved[row]), fontsize=10, weight="bold")
+            right.plot(updates[row], moved[row], "D", color=plot.PALETTE["vermillion"])
+            right.annotate(f"   {word}", (updates[row], moved[row]), weight="bold")
     return figure
 
 

@@ -96,7 +96,7 @@ def _draw(parts, slide):
     axes[0].set_title("'cat' at place 3 of sentence A")
     axes[0].axhline(0, color="black", lw=0.8)
     places = [str(t) for t in range(8)]
-    plot.heatmap(axes[1], slide, rows=places, cols=list("0123"), highlight=[3])
+    plot.heatmap(axes[1], slide, rows=places, cols=list("0123"), highlight=[3], bar=False)
     axes[1].set(title="the sum, with 'cat' at each place", xlabel="column", ylabel="place")
     return figure
 

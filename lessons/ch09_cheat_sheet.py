@@ -310,9 +310,10 @@ choices = [
 def _block(ax, top, title, lines, at, font="DejaVu Sans"):
     """A title and lines, in columns that begin at `at`; returns where the next block begins."""
     ax.text(0, top, title, fontsize=15, weight="bold", color=plot.PALETTE["blue"], va="top")
+    entries = np.cumsum([bool(line[0]) for line in lines])  # an entry may have many lines
     for n, line in enumerate(lines):
         y = top - 0.048 - 0.0385 * n
-        if n % 2 == 0:
+        if entries[n] % 2:
             ax.axhspan(y - 0.029, y + 0.0095, color="0.95", lw=0)
         ax.text(at[0], y, line[0], fontsize=11, weight="bold", va="top")
         for x, text in zip(at[1:], line[1:]):
@@ -321,7 +322,7 @@ def _block(ax, top, title, lines, at, font="DejaVu Sans"):
 
 
 def _sheet():
-    figure, (left, right) = plot.figure(1, 2, size=(17, 9.5), title="Embeddings on one page")
+    figure, (left, right) = plot.figure(1, 2, size=(17, 9.5), title="Embeddings on one page\n")
     for ax in (left, right):
         ax.set_axis_off()
         ax.set(xlim=(0, 1), ylim=(0, 1))
@@ -331,8 +332,7 @@ def _sheet():
     _block(left, top, "What to choose", choices, (0.01, 0.25))
     lines = []
     for name, source in CODE.items():
-        first, *rest = [*source.splitlines(), f"# {made[name]}"]
-        lines += [(name, first), *(("", line) for line in rest)]
+        lines += zip([name] + 9 * [""], [*source.splitlines(), f"# {made[name]}"])
     _block(right, 1.0, "How to write it", lines, (0.01, 0.2), font="DejaVu Sans Mono")
     return figure
 

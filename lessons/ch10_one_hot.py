@@ -242,9 +242,10 @@ compare("dE", by_hand=dE, code=table.grad)
 from scratch_embed import plot
 
 figure, axes = plot.figure(1, 3, size=(12, 3.6))
-plot.heatmap(axes[0], codes, rows=places, cols=words, digits=0, title="codes: a 1 in each row")
-plot.heatmap(axes[1], E, rows=words, xlabel="column", title="times the table E")
-plot.heatmap(axes[2], product, rows=places, xlabel="column", title="is four rows of it")
+titles = "codes: a 1 in each row", "times the table E", "is four rows of it"
+plot.heatmap(axes[0], codes, places, words, digits=0, bar=False, title=titles[0])
+plot.heatmap(axes[1], E, words, bar=False, xlabel="column", title=titles[1])
+plot.heatmap(axes[2], product, places, bar=False, xlabel="column", title=titles[2])
 save_figure(figure, "ch10_product.png")
 
 # %% [markdown]

@@ -13,7 +13,7 @@
 import numpy as np
 
 from scratch_embed.gradcheck import slopes
-from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
+from scratch_embed.lesson import begin, beside, compare, guess, save_figure, show, worked
 
 begin()
 
@@ -87,7 +87,6 @@ grads = backward("z")
 worked.sum("dy", grads["z"], grads["z"], why="line z sends its g to y, and again to y")
 dx = worked.sum("dx", grads["y"], grads["y"], why="line y sends what it has: all of dy, twice")
 compare("dx", by_hand=dx, tape=grads["x"], nudged=slope)
-play("step_curve")
 
 # %% [markdown]
 # ## Straight into the inputs

@@ -13,6 +13,7 @@
 # %%
 import numpy as np
 
+from scratch_embed.gradcheck import slopes
 from scratch_embed.lesson import begin, beside, compare, guess, play, save_figure, show, worked
 
 begin()
@@ -183,17 +184,17 @@ q.answer(
 # gains, the others give. It is tempting to forget the second part.
 
 # %%
-from scratch_embed.gradcheck import slopes
-
 onehot = np.array([1.0, 0.0, 0.0, 0.0])
-nudged = slopes(loss, z)
-beside("dz", rows=words, p=p, p_minus_onehot=p - onehot, nudged=nudged, wrong="p")
+beside("dz", rows=words, p=p, p_minus_onehot=p - onehot, nudged=slopes(loss, z), wrong="p")
+play("step_curve")
 
 # %% [markdown]
-# This too must be done in one. In two steps, we meet $-1/p$ after the first, and for the sure model
-# with its scores 0 and 1000 that is infinite. The second goes back through softmax. Raise $z_j$ by
-# a small s: $e^{z_j}$ grows by s times itself, and the sum by $s p_j$ times itself. So $p_j$ gains
-# $s p_j$, and every $p_i$, also this one, loses $s p_j p_i$. A change of $p_i$ counts $dp_i$ times:
+# Our nudge was 0.0001 long. A long one cuts the corner of a curved loss, a very short one moves
+# only its last digits: that picture has both. The gradient, too, must be done in one step. In two,
+# we meet $-1/p$ after the first, and for the sure model with its scores 0 and 1000 that is
+# infinite. The second goes back through softmax. Raise $z_j$ by a small s: $e^{z_j}$ grows by s
+# times itself, and the sum by $s p_j$ times itself. So $p_j$ gains $s p_j$, and every $p_i$, also
+# this one, loses $s p_j p_i$. A change of $p_i$ counts $dp_i$ times:
 #
 # $$dz_j = p_j\,dp_j - \sum_i p_j\,p_i\,dp_i = p_j\,(dp_j - \sum_i p_i\,dp_i)$$
 
@@ -341,8 +342,7 @@ compare("dh", by_hand=dh, code=hidden.grad)
 # %% [markdown]
 # ## What did we learn?
 # - Softmax turns scores into probabilities. Only differences count, so subtract the largest first.
-# - The loss is the surprise $-\ln p$ of the true word. A model that knows
-#   nothing, and says so, pays $\ln V$.
+# - The loss is the surprise $-\ln p$ of the true word. Knowing nothing and saying so costs $\ln V$.
 # - Its gradient is what was said minus what was true, divided by the places that count. Through the
 #   scores it reaches every row of the table.
 #

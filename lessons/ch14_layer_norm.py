@@ -257,7 +257,8 @@ def _draw(cloud):
     angle = np.arctan2(cloud[:, 1], cloud[:, 0])
     for ax, (title, points) in zip(axes, pictures.items()):
         ax.scatter(*points.T, c=angle, cmap="viridis", s=14)
-        ax.set(title=title, xlabel="column 0", ylabel="column 1", aspect="equal")
+        ax.set(title=title, xlabel="column 0", ylabel="column 1")
+        ax.set_aspect("equal", adjustable="datalim")
         ax.axhline(0, color="grey", lw=0.5)
         ax.axvline(0, color="grey", lw=0.5)
     return figure

@@ -262,20 +262,25 @@ q.answer(
 
 # %%
 def _draw(count=8):
+    from matplotlib.patheffects import withStroke
+
     chosen = couples[:count]
     view = geometry.pca(table[[n for pair in chosen for n in pair]], 2).coords
-    figure, ax = plot.figure(size=(7.5, 5))
-    for k, (a, A) in enumerate(chosen):
-        start, end = view[2 * k], view[2 * k + 1]
-        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": plot.CYCLE[k % 8]})
-        ax.text(*start, known[a], fontsize=9)
-        ax.text(*end, known[A], fontsize=9)
-    ax.scatter(*view.T, s=8, color="black")
-    ax.set(
+    figure, ax = plot.figure(size=(9, 5.5))
+    for start, end in zip(view[::2], view[1::2]):
+        arrow = {"arrowstyle": "-|>", "color": plot.PALETTE["vermillion"], "lw": 1}
+        ax.annotate("", end, start, arrowprops=arrow)
+    plot.scatter_labels(
+        ax,
+        view,
+        [known[n] for pair in chosen for n in pair],
+        ["one", "many"] * count,
         xlabel="first principal component",
         ylabel="second principal component",
         title="From one to many, in rows made by counting",
     )
+    for word in ax.texts:  # an arrow that passes goes behind it
+        word.set_path_effects([withStroke(linewidth=3, foreground="white")])
     return figure
 
 

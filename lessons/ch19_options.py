@@ -180,11 +180,12 @@ def _zipf_batch(V=60, N=2000):
 def _draw():
     ids, arriving = _zipf_batch()
     figure, ax = plot.figure(size=(8, 4))
-    for name, dE, marker in (
-        ("summed", lookup_backward(arriving, ids, 60), "o"),
-        ("scale_grad_by_freq", by_frequency(arriving, ids, 60), "s"),
+    for name, dE, marker, colour in (
+        ("summed", lookup_backward(arriving, ids, 60), "o", plot.CYCLE[0]),
+        ("scale_grad_by_freq", by_frequency(arriving, ids, 60), "s", plot.CYCLE[1]),
     ):
-        ax.loglog(np.arange(1, 61), np.linalg.norm(dE, axis=1), marker, ms=5, label=name)
+        length = np.linalg.norm(dE, axis=1)
+        ax.loglog(np.arange(1, 61), length, marker, ms=5, color=colour, label=name)
     ax.set(xlabel="rank of the word", ylabel="length of its row's gradient")
     ax.set_title("One batch of 2,000 words")
     ax.legend(frameon=False)

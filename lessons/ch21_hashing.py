@@ -202,6 +202,7 @@ def _draw():
         room,
         {"one row a name": one, "both of two rows": both},
         logx=True,
+        logy=True,
         xlabel="rows for each name",
         ylabel="share of names",
         title="10,000 names: how many cannot be told from some other",

@@ -200,7 +200,8 @@ def scatter_labels(
 ) -> None:
     """Points (V, 2) with a word beside each. Points of one group share a colour and a marker.
 
-    Words that would lie on one another are stacked, and a thin line leads back to the point.
+    Words that would lie on one another, or on a point, are stacked, and a thin line leads back to
+    the point.
     """
     points = _matrix(points, "points")
     if points.shape[1] != 2:
@@ -276,12 +277,15 @@ def _finish(ax, xlabel, ylabel, title, legend, beside=False) -> None:
 
 
 def _stack(ax, words) -> None:
-    """From the top word to the lowest: move each down until it lies on none of those above it."""
+    """From the top word to the lowest: move each down until it lies on no point and no word."""
     from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
 
     ax.figure.draw_without_rendering()  # now the layout is made, and each word has its place
     points_per_pixel = 72 / ax.figure.dpi
-    taken = []
+    points = ax.transData.transform([word.xy for word in words])
+    half = 3 / points_per_pixel
+    taken = [Bbox.from_extents(*(point - half), *(point + half)) for point in points]
     for word in sorted(words, key=lambda word: -Text.get_window_extent(word).y0):
         box = home = Text.get_window_extent(word)  # of the word itself, without its line
         while under := [other for other in taken if box.overlaps(other)]:

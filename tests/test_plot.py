@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from scratch_embed import plot
 
@@ -74,6 +76,17 @@ def test_scatter_groups_differ_in_colour_and_in_marker():
     assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
     assert not np.array_equal(first.get_paths()[0].vertices, second.get_paths()[0].vertices)
     assert [t.get_text() for t in ax.texts] == ["the", "cat", "x"]
+
+
+def test_a_word_lies_on_no_point_and_on_no_word():
+    _, ax = plot.figure()
+    points = np.array([[0.0, 0.0], [0.1, 0.018], [0.5, 0.5], [0.5, 0.51]])
+    plot.scatter_labels(ax, points, ["the longest word", "b", "c", "d"])
+    ax.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(word) for word in ax.texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    at = ax.transData.transform(points)
+    assert not any(box.contains(*point) for box in boxes for point in at)
 
 
 def test_lines_on_log_axes():

@@ -62,11 +62,13 @@ def conf() -> str:
 def build(source: Path, out: Path, doctrees: Path) -> bool:
     """Build the HTML of all pages; returns whether there was no warning."""
     from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")  # the same book from the same sources
-    app = Sphinx(
-        source, source, out, doctrees, "html", status=None, warning=sys.stderr,
-        parallel=os.cpu_count() or 1,
-    )  # fmt: skip
-    app.build()
+    with patch_docutils(source), docutils_namespace():  # so that a second book can be made
+        app = Sphinx(
+            source, source, out, doctrees, "html", status=None, warning=sys.stderr,
+            parallel=os.cpu_count() or 1,
+        )  # fmt: skip
+        app.build()
     return app.statuscode == 0 and app._warncount == 0

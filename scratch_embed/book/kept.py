@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
@@ -22,6 +23,7 @@ import numpy as np
 from scratch_embed.files import replacing
 
 PACKAGE = Path(__file__).parents[1]
+END_AT_CTRL_C = signal.SIGINT, signal.SIG_DFL  # a worker would begin its next job instead
 
 
 class Job(NamedTuple):
@@ -46,7 +48,9 @@ def done(jobs: Iterable[Job], folder: Path) -> Iterator[tuple[str, Any]]:
     if not waiting:
         return
     workers = min(os.cpu_count() or 1, len(waiting))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=signal.signal, initargs=END_AT_CTRL_C
+    ) as pool:
         try:
             for ended in as_completed([pool.submit(_do, job, places[job.name]) for job in waiting]):
                 name = ended.result()

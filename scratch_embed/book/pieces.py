@@ -4,6 +4,7 @@
     imports    folded: where the names come from
     helper     folded: functions with a leading underscore, which draw or lay out
     quiz       hidden: it asks a question or tells the answer, and what it shows is seen instead
+    play       says which simulation belongs here; a page has the simulation itself instead
 
 A cell is cut between statements, so the pieces run one after another as the cell does.
 """
@@ -57,7 +58,10 @@ def role(node: ast.stmt) -> str:
         return "quiz"  # the choices of the question that comes next
     value = getattr(node, "value", None)
     if isinstance(value, ast.Call):
-        asks = isinstance(value.func, ast.Name) and value.func.id == "guess"
+        called = getattr(value.func, "id", "")
+        if called == "play":
+            return "play"
+        asks = called == "guess"
         tells = isinstance(value.func, ast.Attribute) and value.func.attr == "answer"
         return "quiz" if asks or tells else "code"
     return "code"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import html
 import re
@@ -46,13 +47,14 @@ def page(ran: Ran, links: Links, keep: Callable[[str, bytes], str], plays: dict[
     """The page as Markdown.
 
     keep : takes a name and the bytes of a picture, and returns where the page finds it.
-    plays : {simulation: its title}, of those that stand before the last part.
+    plays : {simulation: its title}.
     """
     parts, pictures = [], 0
-    last = max(n for n, piece in enumerate(ran.pieces) if piece.kind == "markdown")
-    for n, (piece, shown) in enumerate(zip(ran.pieces, ran.shown)):
-        if n == last:
-            parts += [simulation(name, title, links.up) for name, title in plays.items()]
+    for piece, shown in zip(ran.pieces, ran.shown):
+        if piece.role == "play":
+            named = [ast.literal_eval(node.value.args[0]) for node in piece.nodes]
+            parts += [simulation(name, plays[name], links.up) for name in named]
+            continue
         parts += _source(piece, links)
         for bundle in shown:
             if "image/png" in bundle:

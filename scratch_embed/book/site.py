@@ -57,8 +57,7 @@ class Site:
             return f"../pictures/{name}"
 
         here = f"{folder}/{ran.path.stem}"
-        plays = {name: self.plays[name] for name in words.PLAYS.get(ran.path.stem, ())}
-        text = script_page.page(ran, self.links(here), keep, plays)
+        text = script_page.page(ran, self.links(here), keep, self.plays)
         if self.quick and is_lab(ran.path):
             text += f"\n{words.QUICK}\n"
         self.write(f"{here}.md", text)

@@ -37,24 +37,6 @@ SIMULATIONS = """\
 Each asks a question before the first move. Every state is in the page; nothing is asked of a
 network.
 """
-PLAYS = {  # which lesson shows which, before its last part
-    "ch00_lookup": ["lookup"],
-    "ch01_token_table": ["table_size"],
-    "ch02_input_recipe": ["addition"],
-    "ch03_patches": ["patches"],
-    "ch04_tied": ["tied"],
-    "ch05_scaling": ["scale"],
-    "ch06_space": ["space"],
-    "ch07_subwords": ["tokenizer"],
-    "ch08_arena": ["arena"],
-    "ch11_backward_order": ["tape"],
-    "ch12_cross_entropy": ["softmax_gradient"],
-    "ch15_attention": ["norm_attention"],
-    "ch18_counts_and_analogies": ["analogy"],
-    "ch20_sparse_and_lazy": ["touched"],
-    "ch21_hashing": ["collisions"],
-    "ch22_break_it": ["break_it"],
-}
 QUICK = "*This page shows a quick run: fewer seeds, smaller budgets.*"
 LABS = """\
 # Labs: experiments that measure

@@ -25,14 +25,14 @@ NAMES = (
     "space",
     "tokenizer",
     "arena",
+    "step_curve",
     "softmax_gradient",
+    "tape",
     "norm_attention",
+    "analogy",
     "touched",
     "collisions",
-    "analogy",
     "break_it",
-    "step_curve",
-    "tape",
 )  # in the order of the lessons
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from scratch_embed.book import __main__ as command
-from scratch_embed.book import claims_page, html, links, markdown, reference, words
+from scratch_embed.book import claims_page, html, links, markdown, reference
 from scratch_embed.book.pieces import cut
 from scratch_embed.book.running import Ran
 from scratch_embed.book.script_page import Links, page
@@ -45,11 +46,12 @@ def shown(tmp_path: Path) -> str:
     path = tmp_path / "ch00_made.py"
     path.write_text(
         "# %% [markdown]\n# # 0. Made\n\n# %%\nimport math\n\nq = guess('?')\nx = 1\n"
-        "\n# %% [markdown]\n# ## The end\n",
+        "play('lookup')\n\n# %% [markdown]\n# ## The end\n",
         encoding="utf-8",
     )
     pieces = cut(cells.load(path)).cells
-    outputs = [[], [], [{"text/html": "<p>asked</p>"}], [{"stream": "1\n"}], []]
+    outputs = [[], [], [{"text/html": "<p>asked</p>"}], [{"stream": "1\n"}], [], []]
+    outputs[4].append({"text/html": "as it opens"})
     outputs[3].append({"text/plain": "Figure: one", "image/png": "AAAA"})
     one = Ran(path, pieces, outputs, {"8": "<html>", "9": ""})
     return page(one, LINKS, lambda name, data: f"../{name}", {"lookup": "Read & see"})
@@ -63,12 +65,14 @@ def test_a_page_folds_imports_hides_the_quiz_and_keeps_the_order(tmp_path):
     places = [text.find(part) for part in order]
     assert places == sorted(places) and places[0] >= 0
     assert "guess(" not in text and "ch00_made_9" not in text and "Read &amp; see" in text
+    assert "play(" not in text and "as it opens" not in text  # the simulation is there itself
 
 
-def test_simulations_are_shown_by_lessons_that_there_are():
-    stems = {path.stem for path in COURSE.lessons.values()}
-    assert set(words.PLAYS) <= stems
-    assert {name for names in words.PLAYS.values() for name in names} <= set(NAMES)
+def test_every_simulation_has_its_place_in_a_lesson():
+    lessons = [cut(cells.load(COURSE.lessons[n])).cells for n in sorted(COURSE.lessons)]
+    calls = [node for pieces in lessons for piece in pieces if piece.role == "play"
+             for node in piece.nodes]  # fmt: skip
+    assert [ast.literal_eval(call.value.args[0]) for call in calls] == list(NAMES)
 
 
 CLAIM = {"source": "note <b>", "section": "s_1", "statement": "x*y", "printed": "0.5", "place": 3}
