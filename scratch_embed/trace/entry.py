@@ -15,7 +15,9 @@ Only what this entry needs is computed, whatever the size of the batch.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -35,7 +37,8 @@ from scratch_embed.working import Line, Working
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
-H = 1e-5
+STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
+ROUNDING = 8 * np.finfo(float).eps  # of a loss, beside its size
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
 
@@ -140,33 +143,50 @@ def _signed(values) -> str:
 
 def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line]:
     """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
-    name, work = entry(use.name, index), replay.work(trace, [use])
+    name, work = entry(use.name, index), replay.work(trace, [use], LARGE)
     if work > LARGE:
-        return [Line("", (f"no nudge: it would compute {work:,} numbers again, twice",))]
+        return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
     if np.iscomplexobj(use.value):
         return [Line("", ("no nudge: complex numbers have more than one direction",))]
     f = replay.along(trace, [use], index)
     try:
-        above, below = f(H), f(-H)
+        h, above, below = _measured(f, value, part)
     except TypeError as error:
         return [Line("", (f"no nudge: {error}",))]
-    slope = quotient({H: above, -H: below}.__getitem__, H)
-    verdict = _judge(slope, value, above, part) or _option(use.at, index) or DIFFERS
+    slope = quotient({h: above, -h: below}.__getitem__, h)
+    verdict = _judge(slope, value, above, h, part) or _option(use.at, index) or DIFFERS
+    digits = 6 - round(math.log10(h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     return [
-        Line(f"{trace.loss} with {name} + {H:g}", (number(above, 11),), above),
-        Line(f"{trace.loss} with {name} - {H:g}", (number(below, 11),), below),
-        Line("nudge", (f"{short(above - below)} / {2 * H:g}", short(slope)), slope),
+        Line(f"{trace.loss} with {name} + {h:g}", (number(above, digits),), above),
+        Line(f"{trace.loss} with {name} - {h:g}", (number(below, digits),), below),
+        Line("nudge", (f"{short(above - below)} / {2 * h:g}", short(slope)), slope),
         Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
     ]
 
 
-def _judge(slope: float, value: float, loss: float, part: Part) -> str:
+def _measured(f: Callable[[float], float], value: float, part: Part) -> tuple[float, ...]:
+    """(h, f(h), f(-h)) of the first step that agrees; of the largest, where none does.
+
+    A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside.
+    """
+    found = []
+    for h in STEPS:
+        above, below = f(h), f(-h)
+        found.append((h, above, below))
+        noise = ROUNDING * abs(above) / h
+        if _judge((above - below) / (2 * h), value, above, h, part):
+            return found[-1]
+        if noise > 1e-2 * abs(value):  # a smaller step would tell nothing
+            break
+    return found[0]
+
+
+def _judge(slope: float, value: float, loss: float, h: float, part: Part) -> str:
     """AGREES where nudge and backward do, up to the rounding of the loss and of the gradient."""
     single = part.value.dtype == np.float32
-    size, eps = max(abs(slope), abs(value)), np.finfo(float).eps
-    allowed = (1e-4 if single else 1e-6) * size + 1e-9 + 8 * eps * abs(loss) / H
-    return AGREES if abs(slope - value) <= allowed else ""
+    allowed = (1e-4 if single else 1e-6) * max(abs(slope), abs(value))
+    return AGREES if abs(slope - value) <= allowed + 1e-9 + ROUNDING * abs(loss) / h else ""
 
 
 def _option(at: ForwardStep, index: tuple[int, ...]) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 from scratch_embed.tensor import Node, Tensor
 
 HELD = (Tensor, np.ndarray, list)  # what on a tape can have a name of its own
-DEEP = 3  # how far into objects a name is looked for: model.layers[0].weight
+DEEP = 4  # how far into objects a name is looked for: self.model.layers[0].weight
+ROLES = {"logits", "q", "k", "v", "center", "context", "contexts", "negatives"}
 
 
 class Same(NamedTuple):
@@ -29,13 +30,15 @@ class Names:
 
     A copy, because tables are changed in place: after the optimiser's step a trace must still tell
     the numbers that were multiplied. A name is the first there is of: the one that the caller
-    gives, the tensor's own, the variable that holds it (`scope`, see `variables`), "loss" for the
-    scalar at the end, "leaf_1" for a leaf, "lookup_1" for what an operation made, "E.T" for a
-    transpose, the parameter it was passed as for an array.
+    gives, the tensor's own, the variable that holds it or its array (`scope`, see `variables`),
+    "loss" for the scalar at the end, "leaf_1" for a leaf, "E.T" for a transpose, the parameter it
+    was passed as for an array. What an operation made and nobody named goes by the part that it
+    plays next ("logits", "q"), if that name is free, else by the operation: "lookup_1".
     """
 
     def __init__(self, tensors: list[Tensor], given: dict[str, Tensor], scope: dict[int, str]):
         self._names: dict[int, str] = {}
+        self._owners: dict[int, str] = {}  # of the array of a tensor: the name of the tensor
         self._taken: set[str] = set()
         self._copies: dict[int, np.ndarray] = {}
         self._alive: list[Any] = []  # an id() means nothing once its object is gone
@@ -45,20 +48,23 @@ class Names:
             self._name(tensor, name)
         on_tape = [*(value for t in made for value in t.node.inputs), *made, tensors[0]]
         for tensor in on_tape:
-            if isinstance(tensor, Tensor) and tensor.name:
-                self._name(tensor, tensor.name)
+            known = scope.get(id(tensor), "").rpartition(".")[2]
+            if isinstance(tensor, Tensor) and tensor.name and tensor.name != known:
+                self._name(tensor, tensor.name)  # a layer's weight is told from other weights below
         for value in on_tape:
-            if isinstance(value, HELD) and id(value) in scope:
-                self._name(value, scope[id(value)])
+            if isinstance(value, HELD) and (name := _variable(value, scope)):
+                self._name(value, name)
         self._name(tensors[0], "loss" if tensors[0].ndim == 0 else "out")
+        roles = {id(value): parameter for t in made for parameter, value in arguments(t.node)
+                 if parameter in ROLES.difference(scope.values())}  # fmt: skip
         for tensor in made:
             for parameter, value in arguments(tensor.node):
                 self._name_input(value, parameter)
-            self._name_result(tensor)
+            self._name_result(tensor, roles.get(id(tensor)))
 
     def of(self, value) -> str | None:
         """The name of a Tensor or an array of the tape; None for a number or an option."""
-        return self._names.get(id(value))
+        return self._names.get(id(value)) or self._owners.get(id(value))
 
     def kept(self, value):
         """The numbers of a Tensor or array as they are now, for keeps; anything else as it is."""
@@ -76,8 +82,8 @@ class Names:
         """`Same` for an array that already has a name, else its numbers; anything else as it is."""
         if not isinstance(value, np.ndarray):
             return value
-        known = id(value) in self._names
-        return Same(self._names[id(value)], self.kept(value)) if known else self.kept(value)
+        name = self.of(value)
+        return Same(name, self.kept(value)) if name else self.kept(value)
 
     def _name_input(self, value, parameter: str) -> None:
         if isinstance(value, Tensor) and value.requires_grad:
@@ -85,10 +91,12 @@ class Names:
         elif isinstance(value, (Tensor, list)) or isinstance(value, np.ndarray) and value.ndim:
             self._name(value, parameter)
 
-    def _name_result(self, tensor: Tensor) -> None:
+    def _name_result(self, tensor: Tensor, role: str | None) -> None:
         node = tensor.node
         if node.name == "transpose" and node.inputs[1:] in ((), (None,)):
             self._name(tensor, f"{self.of(node.inputs[0])}.T")
+        elif role:
+            self._name(tensor, role)
         else:
             self._name(tensor, node.name, numbered=True)
 
@@ -105,8 +113,17 @@ class Names:
         self._taken.add(name)
         self._names[id(value)] = name
         if isinstance(value, Tensor):
-            self._names.setdefault(id(value.data), name)
+            self._owners.setdefault(id(value.data), name)
         self._alive.append(value)
+
+
+def _variable(value: Tensor | np.ndarray | list, scope: dict[int, str]) -> str | None:
+    """The variable that holds it; sooner the one that holds its numbers than a place in a list."""
+    held = scope.get(id(value))
+    if isinstance(value, Tensor) and (held is None or "[" in held):
+        numbers = scope.get(id(value.data))
+        return numbers if numbers and "[" not in numbers else held
+    return held
 
 
 def variables(*scopes: dict[str, Any]) -> dict[int, str]:
@@ -120,13 +137,17 @@ def variables(*scopes: dict[str, Any]) -> dict[int, str]:
     'E'
     """
     found: dict[int, tuple[str, ...]] = {}
+    seen: set[int] = set()  # objects that hold each other are looked into once
     for scope in scopes:
         level = [((name,), value) for name, value in scope.items() if not name.startswith("_")]
         for _ in range(DEEP):
             for path, value in level:
                 if isinstance(value, HELD):
                     found.setdefault(id(value), path)
-            level = [inner for path, value in level for inner in _inside(path, value)]
+            new = {id(value): (path, value) for path, value in reversed(level)}
+            level = [inner for key, (path, value) in reversed(new.items()) if key not in seen
+                     for inner in _inside(path, value)]  # fmt: skip
+            seen |= new.keys()
     owners = Counter(path[-1] for path in found.values())
     return {key: path[-1] if owners[path[-1]] == 1 else ".".join(path[-2:])
             for key, path in found.items()}  # fmt: skip
@@ -134,14 +155,18 @@ def variables(*scopes: dict[str, Any]) -> dict[int, str]:
 
 def _inside(path: tuple[str, ...], value: Any) -> list[tuple[tuple[str, ...], Any]]:
     """What an object holds: its attributes, or the entries of a dict or a short sequence."""
+    if isinstance(value, (type, ModuleType, np.ndarray)):
+        return []
     if isinstance(value, dict):
         held = [(str(key), item) for key, item in value.items() if isinstance(key, str)]
+    elif hasattr(value, "_fields") and isinstance(value, tuple):  # a NamedTuple
+        held = list(zip(value._fields, value))
     elif isinstance(value, (list, tuple)) and len(value) <= 100:
         return [((*path[:-1], f"{path[-1]}[{k}]"), item) for k, item in enumerate(value)]
-    elif isinstance(value, (type, ModuleType, np.ndarray)) or not hasattr(value, "__dict__"):
-        return []
-    else:
+    elif hasattr(value, "__dict__"):
         held = list(vars(value).items())
+    else:
+        return []
     return [((*path, name), item) for name, item in held if not name.startswith("_")]
 
 

@@ -106,10 +106,13 @@ def _new_inputs(at: ForwardStep, given, changed) -> dict[int, np.ndarray]:
     return new
 
 
-def work(trace: Trace, moving: Iterable[Use]) -> int:
-    """How many numbers are read and written when these uses are moved once."""
+def work(trace: Trace, moving: Iterable[Use], most: int) -> int:
+    """How many numbers are read and written when these uses are moved once, counted up to `most`.
+
+    More than that is told as soon as it is known, so a long tape is not read to its end.
+    """
     first, reached, total = {(u.at.number, u.place) for u in moving}, set(), 0
-    for at in trace.forward:
+    for at in trace.forward[min(number for number, _ in first) - 1 :]:
         hit = any(
             (at.number, place) in first or held.name in reached and learns(at, place)
             for place, held in enumerate(at.inputs)
@@ -118,4 +121,6 @@ def work(trace: Trace, moving: Iterable[Use]) -> int:
             reached.add(at.name)
             total += STEP + at.out.size
             total += sum(np.size(held.value) for held in at.inputs if held.name)
+        if total > most:
+            break
     return total

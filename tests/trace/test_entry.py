@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from scratch_embed import Tensor
+from scratch_embed import Embedding, Tensor
 from scratch_embed import functional as F
+from scratch_embed.layers import Linear
 from scratch_embed.models import NextToken
 from scratch_embed.tensor import differentiable
 from scratch_embed.trace import slopes, trace
@@ -243,9 +244,33 @@ def test_a_large_batch_answers_by_the_entry():
     assert walk.text(last).count("\n") < 60
 
 
+def test_a_kink_within_a_nudge_is_no_mistake():
+    x = Tensor([3e-6, -0.5], requires_grad=True)
+    working = trace(F.relu(x).sum()).entry(4, (0, (0,)))
+    assert "agrees" in working.text() and "+ 1e-06" in working.text()
+
+
+def test_names_of_a_layer_say_whose_and_a_bare_array_keeps_its_own():
+    E = np.random.default_rng(0).normal(size=(5, 4))
+    table, out = Embedding(5, 4, rng=0, dtype=np.float64), Linear(4, 4, rng=0, dtype=np.float64)
+    loss = F.cross_entropy(F.project(out(table(IDS)), table.weight), IDS)
+    walk = trace(loss)
+    assert walk.leaves == ["table.weight", "out.weight", "bias"]
+    assert walk.forward[-1].expression == "cross_entropy(logits, IDS)"
+    alone = Tensor(E, requires_grad=True)
+    walk = trace(F.project(F.lookup(alone, IDS), E).sum())
+    assert walk.forward[1].expression == "project(lookup_1, E)"
+    batch, gamma = E[:2], np.ones(4)
+    tensors = [Tensor(a, requires_grad=True) for a in (batch, gamma)]
+    assert trace(F.layer_norm(*tensors).sum()).leaves == ["batch", "gamma"]
+    q = np.ones(3)  # so "q" would be taken for this
+    walk = trace((F.attention(alone * 2.0, alone * 3.0, E) * q[0]).sum())
+    assert [s.name for s in walk.forward[:2]] == ["mul_1", "k"]
+
+
 def test_what_would_take_long_is_not_nudged(monkeypatch):
     monkeypatch.setattr("scratch_embed.trace.entry.LARGE", 10)
-    assert "no nudge: it would compute" in trace(leaf(3).sum()).entry(2).text()
+    assert "no nudge: it would compute more than 10 numbers" in trace(leaf(3).sum()).entry(2).text()
 
 
 def test_arrows_go_through_rows_that_matter_and_on_to_the_next_part():

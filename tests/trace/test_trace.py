@@ -137,7 +137,7 @@ def test_forward_steps_name_inputs_formula_and_what_was_saved():
     h = model.embed(IDS)
     loss = cross_entropy(tanh(h @ model.body) @ model.head.T, TARGETS)
     walk = trace(loss, h=h)
-    assert [s.name for s in walk.forward] == ["h", "matmul_1", "tanh_1", "E.T", "matmul_2", "loss"]
+    assert [s.name for s in walk.forward] == ["h", "matmul_1", "tanh_1", "E.T", "logits", "loss"]
     first, second = walk.forward[:2]
     assert first.expression == "lookup(E, IDS)" and first.formula.startswith("out[n] = weight[ids")
     assert [(i.parameter, i.name) for i in first.inputs] == [("weight", "E"), ("ids", "IDS")]
@@ -229,13 +229,13 @@ def test_arrays_fit_their_columns_and_only_zero_reads_0(columns):
 def test_a_long_chain_is_walked_without_recursion_and_told_by_its_ends():
     x = Tensor(1.0, requires_grad=True, name="x")
     y = x
-    for _ in range(10_000):
+    for _ in range(5_000):
         y = y + 0.5
     walk = trace(y)
-    assert len(walk) == 20_000 and walk.gradients["x"] == 1.0
+    assert len(walk) == 10_000 and walk.gradients["x"] == 1.0
     told = str(walk)
     assert "steps left out" in told and len(told) < 100_000
-    with pytest.raises(ValueError, match="10,001 boxes"):
+    with pytest.raises(ValueError, match="5,001 boxes"):
         walk.figure()
 
 

@@ -29,7 +29,7 @@ def test_boxes_go_from_not_yet_to_current_to_done(walk):
     assert states(walk, 1)["lookup_1"] == graph.CURRENT
     assert states(walk, 2)["lookup_1"] == graph.DONE
     first = states(walk, 7)  # the first step backward
-    assert (first["loss"], first["matmul_2"]) == (graph.CURRENT, graph.COLLECTING)
+    assert (first["loss"], first["logits"]) == (graph.CURRENT, graph.COLLECTING)
     assert (first["E"], first["ids"]) == (graph.WAITING, graph.CONSTANT)
     waiting = next(k for k in range(7, 13) if states(walk, k)["E"] == graph.COLLECTING)
     assert walk.state(waiting).gradients["E"].of == 2

@@ -35,11 +35,10 @@ def watching_backward(path: Path) -> Iterator[dict[int, Seen]]:
     backward = Variable.backward
 
     def watched(self, grad=None):
-        caller = sys._getframe(1)
-        frame = _in_file(caller, str(path))
+        inner = sys._getframe(1)
+        frame = _in_file(inner, str(path))
         if frame is not None and frame.f_lineno not in found:
-            scopes = (caller.f_locals, frame.f_locals, frame.f_globals)
-            walk = traced(self, grad, {}, variables(*scopes))
+            walk = traced(self, grad, {}, variables(*_scopes(frame, inner)))
             found[frame.f_lineno] = Seen(frame.f_lineno, walk)
         return backward(self, grad)
 
@@ -48,6 +47,19 @@ def watching_backward(path: Path) -> Iterator[dict[int, Seen]]:
         yield found
     finally:
         Variable.backward = backward
+
+
+def _scopes(frame: FrameType, inner: FrameType) -> list[dict]:
+    """The names of the lesson, then those of the functions that it called, the first called first.
+
+    So a tensor goes by the lesson's name for it, and only one that the lesson has not got by that
+    of a function of the package.
+    """
+    called = []
+    while inner is not frame:
+        called.append(inner.f_locals)
+        inner = inner.f_back
+    return [frame.f_locals, frame.f_globals, *reversed(called)]
 
 
 def _in_file(frame: FrameType | None, path: str) -> FrameType | None:
