@@ -15,7 +15,7 @@ GAP = "..."
 def number(x, digits: int = 4) -> str:
     """So many significant digits; whole numbers whole. Only a zero reads 0."""
     whole = isinstance(x, (bool, np.bool_, int, np.integer))
-    return str(x) if whole else f"{x:.{digits}g}"
+    return str(x) if whole else f"{x + 0:.{digits}g}"  # + 0 takes the sign off a zero
 
 
 def shape(array) -> str:

@@ -16,6 +16,7 @@ from scratch_embed.ops import (
     reduce,
     softmax,
 )
+from scratch_embed.trace.longer import LONGER, OPENED
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes import Index, entry
 from scratch_embed.trace.slopes.entrywise import operand
@@ -34,7 +35,9 @@ def forward_entry(at: ForwardStep, index: Index) -> Working:
     name, value = entry(at.name, index), at.out[index]
     rule = FORMS.get(at.node.forward)
     stages = rule(at, index) if rule else []
-    line = Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value))
+    opened = OPENED.get(at.node.forward)
+    parts = opened(at, index) if opened else ()
+    line = Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value), parts=parts)
     return Working(name, (line, *code_lines(at.node.forward, "", 0)), float(value))
 
 
@@ -75,18 +78,18 @@ def _project(at: ForwardStep, index: Index) -> Stages:
 
 def _matmul(at: ForwardStep, index: Index) -> Stages:
     a, b = at.inputs
-    *lead, n, m = index if at.out.ndim > 1 else (0, 0, 0)
-    stacked = [x.value.ndim > 2 for x in (a, b)]
-    if (
-        a.value.ndim < 2
-        or b.value.ndim < 2
-        or any(s and x.value.shape[:-2] != at.out.shape[:-2] for x, s in zip((a, b), stacked))
-    ):
-        return []
-    row, column = ((*lead, n) if stacked[0] else (n,)), (tuple(lead) if stacked[1] else ())
-    pairs = [(entry(a.name, (*row, k)), entry(b.name, (*column, k, m)))
+    lead, ends = at.out.shape[:-2], list(index)
+    column = (ends.pop(),) if b.value.ndim > 1 else ()
+    row = (ends.pop(),) if a.value.ndim > 1 else ()
+    if a.value.ndim > 2 or b.value.ndim > 2:
+        if any(x.value.ndim > 2 and x.value.shape[:-2] != lead for x in (a, b)):
+            return []  # stacks that broadcast
+        row = (*ends, *row) if a.value.ndim > 2 else row
+    stack = tuple(ends) if b.value.ndim > 2 else ()
+    pairs = [(entry(a.name, (*row, k)), entry(b.name, (*stack, k, *column)))
              for k in range(a.value.shape[-1])]  # fmt: skip
-    return dot(pairs, a.value[row], b.value[column][:, m])
+    right = b.value[stack] if stack else b.value
+    return dot(pairs, a.value[row], right[:, column[0]] if column else right)
 
 
 def _softmax(at: ForwardStep, index: Index) -> Stages:
@@ -106,8 +109,6 @@ def _softmax(at: ForwardStep, index: Index) -> Stages:
 
 def _cross_entropy(at: ForwardStep, index: Index) -> Stages:
     saved = at.node.saved
-    if saved.spread is not None or (saved.hit != 1).any():
-        return []
     shape = at.inputs[0].value.shape[:-1]
     kept = np.flatnonzero(saved.scale)
     if at.out.ndim:
@@ -116,8 +117,15 @@ def _cross_entropy(at: ForwardStep, index: Index) -> Stages:
     names, numbers = [], []
     for n in shown:
         o = (*np.unravel_index(n, shape), saved.targets[n]) if shape else (saved.targets[n],)
-        names.append(f"ln {entry('p', o)}")
-        numbers.append(f"ln {short(np.exp(saved.log_p[n, saved.targets[n]]))}")
+        if saved.spread is None:
+            counts = "" if saved.hit[n] == 1 else f"{short(saved.hit[n])}*"
+            names.append(f"{counts}ln {entry('p', o)}")
+            numbers.append(f"{counts}ln {short(np.exp(saved.log_p[n, saved.targets[n]]))}")
+        else:  # every class counts
+            log_p = saved.log_p[n]
+            counted = saved.hit[n] * log_p[saved.targets[n]] + log_p @ saved.spread
+            names.append(f"sum of q*ln {entry('p', (*o[:-1], ':'))}")
+            numbers.append(factor(counted))
     rest = [f"... ({len(kept) - len(shown):,} more)"] if len(kept) > len(shown) else []
     share = "" if saved.scale[kept[0]] == 1 else f" / {short(1 / saved.scale[kept[0]])}"
     told = (" + ".join([*texts, *rest]) for texts in (names, numbers))
@@ -125,14 +133,18 @@ def _cross_entropy(at: ForwardStep, index: Index) -> Stages:
 
 
 def _sum(at: ForwardStep, index: Index) -> Stages:
-    if at.out.ndim or at.inputs[0].value.ndim == 0:
+    given, saved = at.inputs[0], at.node.saved
+    if given.value.ndim == 0:
         return []
-    values = at.inputs[0].value.reshape(-1)
-    shown = values if len(values) <= MOST + 1 else values[:MOST]
-    rest = [f"... ({len(values) - len(shown):,} more)"] if len(values) > len(shown) else []
+    every = range(given.value.ndim)
+    axes = every if saved.axis is None else np.atleast_1d(saved.axis) % given.value.ndim
+    kept = iter(index if not saved.keepdims else [i for k, i in enumerate(index) if k not in axes])
+    line = given.value[tuple(slice(None) if k in axes else next(kept) for k in every)].reshape(-1)
+    shown = line if len(line) <= MOST + 1 else line[:MOST]
+    rest = [f"... ({len(line) - len(shown):,} more)"] if len(line) > len(shown) else []
     text = " + ".join([*map(factor, shown), *rest])
     mean = at.node.forward is reduce.mean_forward
-    return [f"({text}) / {len(values)}" if mean else text]
+    return [f"({text}) / {len(line)}" if mean else text]
 
 
 FORMS: dict[Callable, Callable[[ForwardStep, Index], Stages]] = {
@@ -156,4 +168,4 @@ FORMS: dict[Callable, Callable[[ForwardStep, Index], Stages]] = {
     cross_entropy.cross_entropy_forward: _cross_entropy,
     reduce.sum_forward: _sum,
     reduce.mean_forward: _sum,
-}
+} | LONGER

@@ -53,15 +53,24 @@ def needed(at: ForwardStep) -> dict[str, np.ndarray]:
             found[value.name] = value.value
         elif isinstance(value, np.ndarray):
             found[field] = value
+        elif hasattr(value, "_fields"):  # CBOW keeps what skip-gram does, of the mean of a window
+            found |= {given.name: given.value for given in at.inputs[1:3]}
     return {name: value for name, value in found.items() if name not in HIDDEN} | derived(at)
 
 
 def derived(at: ForwardStep) -> dict[str, np.ndarray]:
-    """What a rule speaks of and nobody has saved: the probabilities p, known by their logarithm."""
-    log_p = at.saved.get("log_p")
+    """What a rule speaks of and nobody has saved under that name.
+
+    The probabilities p, known by their logarithm; of CBOW the mean h, and its scores.
+    """
+    log_p, inner = at.saved.get("log_p"), at.saved.get("sgns")
+    if inner is not None:
+        told = inner.center, inner.positive_score, inner.negative_scores
+        return dict(zip(("h", "positive_score", "negative_scores"), told))
     if log_p is None:
         return {}
-    return {"p": np.exp(log_p.value if isinstance(log_p, Same) else log_p)}
+    p = np.exp(log_p.value if isinstance(log_p, Same) else log_p)
+    return {"p": p.reshape(at.inputs[0].value.shape)}
 
 
 class Code(NamedTuple):
@@ -91,6 +100,8 @@ def code_of(half: Callable, parameter: str, place: int) -> Code | None:
         value = returns[-1].value
         several = isinstance(value, ast.Tuple) and place < len(value.elts)
         value = value.elts[place] if several else value
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            value = value.func.value  # out of out.reshape(shape)
         if isinstance(value, ast.Name):
             made = [node for node in body if value.id in _writes(node)]
     made = made or returns[-1:] or body[1:2]

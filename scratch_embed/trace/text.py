@@ -246,5 +246,5 @@ class Page:
             self.line(f"{alias}{value.name} itself, no copy", "saved")
         elif isinstance(value, np.ndarray):
             self.array(field, value, "", "saved")
-        else:
+        elif not hasattr(value, "_fields") and value != []:
             self.line(f"{field} = {option(value)}", "saved")

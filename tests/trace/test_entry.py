@@ -15,6 +15,7 @@ from scratch_embed.tensor import differentiable
 from scratch_embed.trace import slopes, trace
 from scratch_embed.trace.choice import Choice, first, moved
 from scratch_embed.trace.entry import AGREES, DIFFERS
+from scratch_embed.trace.forwards import forward_entry
 from scratch_embed.trace.rule import in_names
 
 IDS = np.array([[1, 3, 1], [0, 1, 4]])  # row 1 is read three times
@@ -290,6 +291,18 @@ def test_arrows_go_through_rows_that_matter_and_on_to_the_next_part():
         walk.entry(step, (7, (0, 0)))
     with pytest.raises(IndexError, match=r"index is \(50, 0\)"):
         walk.entry(step, (0, (50, 0)))
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_every_operation_has_a_forward_by_hand(name):
+    out = MAKE[name]()
+    at = trace(out, np.ones(out.shape)).forward[-1]
+    told = 0
+    for index in np.ndindex(out.shape):
+        working = forward_entry(at, index)
+        told += len(working.lines[0].stages) > 1
+        check_numbers(working)
+    assert told >= out.size / 2  # a zero of relu, or of a bag without ids, is told as it is
 
 
 def test_forward_entries_are_worked_out_too():

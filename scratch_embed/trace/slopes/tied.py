@@ -71,6 +71,8 @@ def _logits(at: ForwardStep, lines: np.ndarray, rows: np.ndarray) -> Middle:
         (z,), (p,) = shares(np.array([n]))
         true, scale = int(saved.targets[n] == v), float(saved.scale[n] * dout)
         value = scale * (p[v] - true)
+        with np.errstate(over="ignore"):
+            total = np.exp(z).sum()
         less = " - 1" if true else ""
         ends = [f"{entry('p', o)}{less}", f"{short(p[v])}{less}"]
         if scale != 1:
@@ -78,7 +80,7 @@ def _logits(at: ForwardStep, lines: np.ndarray, rows: np.ndarray) -> Middle:
         share = Line(
             entry("p", o),
             (f"e^{entry('logits', o)} / sum of e^{entry('logits', (*position, ':'))}",
-             f"e^{factor(z[v])} / {short(np.exp(z).sum())}", short(p[v])), float(p[v]),
+             f"e^{factor(z[v])} / {short(total)}", short(p[v])), float(p[v]),
         )  # fmt: skip
         pairs = [(entry(at.inputs[0].name, (*position, d)), entry(at.inputs[1].name, (v, d)))
                  for d in range(h.shape[-1])]  # fmt: skip
