@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.lesson.claims.printed import SCALES, Figure, read_figure
+from scratch_embed.look.numbers import number
 
 LETTERS = "ABCDEFGHIJ"
 CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
@@ -78,14 +79,37 @@ def judge(
     return Judgement(False, known)
 
 
+def how_far(typed: str, answer, asked: str = "") -> str:
+    """Of a wrong number, or of the first one in a vector, how far it is from the right one.
+
+    "That is 0.3 too low.", "That is about 40 times too large."; "" for what is no number.
+    """
+    pieces = _pieces(typed) if np.ndim(answer) else [typed]
+    answers = np.ravel(answer).tolist()
+    figures = [_read(piece) for piece in pieces]
+    if None in figures or len(figures) != len(answers):
+        return ""
+    pairs = [(_in_the_unit_asked(f, asked), float(a)) for f, a in zip(figures, answers)]
+    place, (value, right) = next(
+        ((n, pair) for n, pair in enumerate(pairs, 1) if not _near(*pair)), (1, pairs[0])
+    )
+    which = f"Number {place}" if len(pairs) > 1 else "That"
+    off = abs(value - right)
+    if value * right > 0 and not 0.1 < value / right < 10:
+        times, size = max(value / right, right / value), "large" if off > abs(right) else "small"
+        return f"{which} is about {number(float(f'{times:.2g}'))} times too {size}."
+    return f"{which} is {number(float(f'{off:.2g}'))} too {'high' if value > right else 'low'}."
+
+
 def names_an_option(typed: str, options: Sequence[str]) -> bool:
     """Whether what was typed is one of the options, by its letter or its text."""
     return any(_is_option(typed.strip(), option, options) for option in options)
 
 
-def is_number(typed: str) -> bool:
-    """Whether what was typed can be read as a number."""
-    return _read(typed) is not None
+def is_number(typed: str, size: int = 1) -> bool:
+    """Whether what was typed can be read as a number, or as so many."""
+    pieces = [typed] if size == 1 else _pieces(typed)
+    return len(pieces) == size and None not in map(_read, pieces)
 
 
 def _is_option(typed: str, option: str, options: Sequence[str]) -> bool:
@@ -194,8 +218,13 @@ def _scaled(ratio: float, answer: float, asked: str) -> str:
 # ---- vectors -------------------------------------------------------------------------------------
 
 
+def _pieces(typed: str) -> list[str]:
+    """The numbers of a vector, as they were typed."""
+    return [piece for piece in re.split(r"[\s,;]+", typed.strip("[]() ")) if piece]
+
+
 def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
-    pieces = [piece for piece in re.split(r"[\s,;]+", typed.strip("[]() ")) if piece]
+    pieces = _pieces(typed)
     figures = [_read(piece) for piece in pieces]
     if None in figures or len(figures) != answer.size:
         many = "one number" if len(pieces) == 1 else f"{len(pieces)} numbers"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.lesson.answers import LETTERS, is_number, judge, names_an_option
+from scratch_embed.lesson.answers import LETTERS, how_far, is_number, judge, names_an_option
 from scratch_embed.lesson.record import current
 from scratch_embed.look.numbers import number
 from scratch_embed.look.page import fold
@@ -43,6 +43,7 @@ class Question:
     value: object = None  # the answer itself
     slips: dict = field(default_factory=dict)  # {a wrong answer: the mistake that leads to it}
     tolerance: float | None = None
+    parts: tuple = ()  # what was to be added up, where the answer is a sum
     cell: int | None = field(default=None, compare=False)
 
     def put(self) -> None:
@@ -94,9 +95,11 @@ class Question:
         if self.typed:
             self.right, slip = judge(
                 self.typed, self.value, options=self.options, tolerance=self.tolerance,
-                slips=self.slips, asked=f"{self.text}{self.unit}",
+                slips=self.slips, asked=f"{self.text}{self.unit}", parts=self.parts,
             )  # fmt: skip
             told = paint("Right.", "green") if self.right else paint("No.", "red")
+            if not self.right and not slip and not self.options:
+                slip = how_far(self.typed, self.value, f"{self.text}{self.unit}")
             print("\n".join(wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")))
         reason = f": {self.because}" if self.because else ""
         lines = wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")
@@ -146,14 +149,15 @@ def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -
 
 
 def read_answer(
-    ask, options: list[str] | None, prompt: str = "    your guess (Enter to see): "
+    ask, options: list[str] | None, prompt: str = "    your guess (Enter to see): ", size: int = 1
 ) -> str:
-    """What a person types to a question: one of the options, or a number; or nothing.
+    """What a person types to a question: one of the options, or `size` numbers; or nothing.
 
     ask: takes a prompt and returns a line.
     """
     wanted = f"a letter from A to {LETTERS[len(options) - 1]}" if options else "a number"
+    wanted = wanted if size == 1 else f"{size} numbers"
     typed = ask(prompt).strip()
-    while typed and not (names_an_option(typed, options) if options else is_number(typed)):
+    while typed and not (names_an_option(typed, options) if options else is_number(typed, size)):
         typed = ask(f"    {wanted}, please: ").strip()
     return typed

@@ -210,7 +210,10 @@ def _stacked(table: list[list[str]]) -> str:
 
 
 def summary(record: Record) -> str:
-    """One sentence: how many comparisons hold, how many guesses were right, what went wrong."""
+    """One sentence: how many comparisons hold, how many guesses were right, what went wrong.
+
+    Where nothing is compared: how much was worked out; "" for a run with nothing to tell of.
+    """
     parts = []
     if record.rows:
         held = sum(row.holds for row in record.rows)
@@ -221,6 +224,11 @@ def summary(record: Record) -> str:
         parts.append(f"{right} of {len(judged)} guesses right")
     if record.failures:
         parts.append("stopped by an error" if record.ask is None else "an error left standing")
-    text = ", ".join(parts) or "nothing to compare"
+    if not parts and record.workings:
+        many = len(record.workings)
+        parts.append(f"{many} calculation{'s' * (many > 1)} worked out")
+    text = ", ".join(parts)
+    if not text and record.passed:
+        return ""
     text += "." if record.passed else f": {paint('FAILED', 'red')}"
     return "\n".join(wrap(text, width()))

@@ -112,6 +112,11 @@ class Record:
         self.closed = False
 
     @property
+    def kinds(self) -> set[str]:
+        """What its workings are examples of."""
+        return {working.kind for working, _ in self.workings}
+
+    @property
     def passed(self) -> bool:
         """No disagreement and no crash."""
         return not self.failures and all(row.holds for row in self.rows)

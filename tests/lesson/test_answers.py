@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed.lesson.answers import judge
+from scratch_embed.lesson.answers import how_far, judge
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,21 @@ def test_right_answers(typed, answer, given):
 def test_a_near_miss_is_told_by_name(typed, answer, given, told):
     judged = judge(typed, answer, **given)
     assert not judged.right and told in judged.slip
+
+
+@pytest.mark.parametrize(
+    "typed, answer, told",
+    [
+        ("7", 18, "That is 11 too low."), ("-0.1", 0.58, "That is 0.68 too low."),
+        ("3", -0.5, "That is 3.5 too high."), ("2", 0, "That is 2 too high."),
+        ("1", 50257, "That is about 50,000 times too small."),
+        ("-40", -0.5, "That is about 80 times too large."),
+        ("[1, 2, 3]", np.array([1, 5.5, 3]), "Number 2 is 3.5 too low."),
+        ("many", 18, ""), ("1 2", np.array([1, 2, 3]), ""),
+    ],
+)  # fmt: skip
+def test_how_far_a_wrong_number_is(typed, answer, told):
+    assert how_far(typed, answer) == told
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,26 @@
 """The questions of a lesson, with the answers that a quick and silent run of it computes.
 
 A question is written once, in its lesson. What it speaks of (a table, the numbers just printed) is
-on the screen there, so a run also notes what stood above each question.
+on the screen there, so a run also notes what stood above each question. A line of a calculation
+that a person worked out while stepping is a question too: what its expression comes to.
 """
 
 from __future__ import annotations
 
 import io
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from scratch_embed.lesson.ask import Question
 from scratch_embed.lesson.record import Options
 from scratch_embed.lesson.walk import cells, runner
+from scratch_embed.lesson.walk.fading import can_be_asked
+from scratch_embed.look.numbers import number
 from scratch_embed.look.render import markdown
+from scratch_embed.working import Line
 
 MOST_ABOVE, MOST_MORE = 16, 60  # lines: what fits a screen with the question, what "?" shows
 
@@ -34,9 +40,22 @@ class Asked:
         return f"{self.lesson.name}: {self.question.text}"
 
 
-def questions(path: Path) -> list[Asked]:
+def asked_of(line: Line) -> Question:
+    """The question that a line of a working is, answered."""
+    size = np.size(line.value)
+    return Question(
+        f"{line.name} = {line.stages[0]} = ?".replace("\u00a0", " "),
+        shown=number(line.value) if size == 1 else line.stages[-1],
+        because=line.why,
+        value=float(line.value) if np.ndim(line.value) == 0 else np.asarray(line.value),
+        parts=line.adds,
+    )
+
+
+def questions(path: Path, lines: bool = False) -> list[Asked]:
     """Run the lesson and return its questions in order, answered.
 
+    lines: also those lines of its workings that a person who steps can be asked for.
     Raises SyntaxError for a file that does not parse, RuntimeError when a cell of it fails.
     """
     lesson = cells.load(path)
@@ -64,7 +83,13 @@ def questions(path: Path) -> list[Asked]:
                 print(f"{code}\n")
             if failure := runner.run_cell(position, lesson, module, record):
                 raise RuntimeError(f"lesson {lesson.number} fails: {failure.text.splitlines()[-1]}")
-    return [Asked(question, lesson, *text) for question, text in zip(record.questions, shown)]
+    found = [Asked(question, lesson, *text) for question, text in zip(record.questions, shown)]
+    for working, _ in record.workings if lines else ():
+        for at, line in enumerate(working.lines):
+            if can_be_asked(line):
+                above = replace(working, lines=working.lines[:at]).text()
+                found.append(Asked(asked_of(line), lesson, above, above))
+    return found
 
 
 def _end_of(section: str, most: int) -> str:

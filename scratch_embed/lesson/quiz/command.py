@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from scratch_embed.lesson.ask import read_answer
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import Asked, questions
@@ -57,13 +59,16 @@ def main(course: Course, argv: list[str]) -> int:
 # ---- which questions -----------------------------------------------------------------------------
 
 
-def _all(paths: Iterable[Path]) -> Iterator[Asked]:
-    """Every question of these lessons, each lesson run when its turn comes."""
+def _all(paths: Iterable[Path], lines: bool = False) -> Iterator[Asked]:
+    """Every question of these lessons, each lesson run when its turn comes.
+
+    lines: also the lines of their workings that can be asked.
+    """
     for path in paths:
         try:
             if sys.stdout.isatty():
                 print(paint(f"\nWorking out the answers of {path.stem} ...", "dim"), flush=True)
-            yield from questions(path)
+            yield from questions(path, lines)
         except SyntaxError as error:
             raise UsageError(
                 f"{path.name} does not parse: {error.msg}, line {error.lineno}."
@@ -77,7 +82,8 @@ def _missed(course: Course, paths: list[Path]) -> list[Asked]:
     wrong = {key for key, right in memory.answered().items() if not right}
     lessons = {key.partition(":")[0] for key in wrong}
     known = paths or [course.lessons[number] for number in course.whole_path]
-    return [a for a in _all(path for path in known if path.stem in lessons) if a.key in wrong]
+    found = _all((path for path in known if path.stem in lessons), lines=True)
+    return list({asked.key: asked for asked in found if asked.key in wrong}.values())
 
 
 def _mixed(course: Course) -> Iterator[Asked]:
@@ -132,7 +138,9 @@ def _ask(asked: Asked) -> bool | None:
     print()
     question = replace(asked.question, typed="", right=None)
     question.put()
-    question.typed = read_answer(lambda prompt: _line(prompt, asked), question.options, PROMPT)
+    question.typed = read_answer(
+        lambda prompt: _line(prompt, asked), question.options, PROMPT, np.size(question.value)
+    )
     question.tell()
     if question.right is not None:
         memory.remember(asked.key, question.right)

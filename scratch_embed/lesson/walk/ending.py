@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def text(steps: Sequence[Step], record: Record, missed: Sequence[Missed], lines: Revealing) -> str:
     """The end: what held, what was answered, and of what went wrong where to read again."""
-    told = [summary(record)]
+    told = [summary(record) or "That was the lesson."]
     asked, typed = len(record.questions), sum(bool(q.typed) for q in record.questions)
     if asked > typed:
         told.append(f"{asked - typed} of {asked} questions were not answered.")
@@ -37,7 +37,7 @@ def closing(steps: Sequence[Step], record: Record, at: int) -> str:
     """After the walk: how far it came, and how to go on."""
     ran = sum(step.blocks is not None and step.cell is not None for step in steps)
     total = sum(step.cell is not None for step in steps)
-    lines = [f"{ran} of {total} code cells run. {summary(record)}"]
+    lines = [f"{ran} of {total} code cells run. {summary(record)}".rstrip()]
     if 0 < at < len(steps):
         lines += wrap(f"You are at step {at + 1} of {len(steps)}. The same command goes on there.",
                       width())  # fmt: skip

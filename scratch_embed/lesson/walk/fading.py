@@ -1,8 +1,11 @@
 """Which lines of a working a person is asked for: of like calculations more and more.
 
 The first of a kind is shown whole. Of the second one line is asked, and of the later ones all that
-can be asked: numbers, and vectors short enough to type, that an expression leads to. So nobody is
-asked for what has not been shown once.
+can be asked: numbers, and vectors short enough to type, that an expression leads to. What stood in
+a lesson that was finished counts as shown. So nobody is asked for what has not been shown once.
+
+No line is marked for it in a lesson: which one is asked depends on what this person has seen, and
+in which order, and that no lesson knows.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from scratch_embed.lesson.answers import Judgement, judge
 from scratch_embed.working import Line, Working
 
 LONGEST = 4  # numbers of a vector that is typed
-NEVER = ("line", "merge_pair")  # of one kind in name only
+NEVER = ("", "line", "merge_pair")  # of one kind in name only
 EARLIER = 8  # lines before, whose value may be taken for this one's
 
 
@@ -27,12 +30,16 @@ class Fading:
     seen: Counter = field(default_factory=Counter)
     values: dict = field(default_factory=dict)
 
+    def known(self, working: Working) -> bool:
+        """Whether one of its kind was shown before."""
+        return bool(self.seen[working.kind]) and working.kind not in NEVER
+
     def asked(self, working: Working) -> dict[int, int]:
         """{position of a line that is asked: stages of it that are shown}; and count the kind."""
-        before = self.seen[working.kind]
+        known, before = self.known(working), self.seen[working.kind]
         self.seen[working.kind] += 1
         places = [n for n, line in enumerate(working.lines) if can_be_asked(line)]
-        if before == 0 or not places or working.kind in NEVER or not working.kind:
+        if not known or not places:
             return {}
         if before == 1:
             return {places[-1]: len(working.lines[places[-1]].stages) - 1}

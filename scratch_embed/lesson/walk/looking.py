@@ -12,7 +12,7 @@ from scratch_embed.lesson.ask import read_answer
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import Asked, questions
 from scratch_embed.lesson.record import Record, recording
-from scratch_embed.lesson.walk import cells, operations
+from scratch_embed.lesson.walk import cells, marks, operations
 from scratch_embed.lesson.walk.capture import Capture
 from scratch_embed.lesson.walk.pager import Pager
 from scratch_embed.lesson.walk.sheet import Printed, Prose
@@ -71,14 +71,16 @@ def choose(visits: Sequence[Visit], screen: Screen) -> Visit | str:
 
 
 def back(lesson: cells.Lesson, pager: Pager, screen: Screen) -> None:
-    """A lesson opens on two questions from before, of the last lesson that it needs."""
+    """A lesson opens on two questions from before, of lessons that it needs."""
     chosen = _from_before(lesson, screen)
     if not chosen:
         return
     capture = Capture(screen.out)
-    pager.begin(0, [Prose(f"**From before**: {len(chosen)} questions of an earlier lesson.")])
+    told = "a question" if len(chosen) == 1 else f"{len(chosen)} questions"
+    pager.begin(0, [Prose(f"**From before**: {told}.")])
     for asked in chosen:
         question = replace(asked.question, typed="", right=None)
+        pager.sheet.append(Prose(f"Lesson {asked.lesson.title}"))
         pager.sheet += [Printed(asked.above)] if asked.above else []
         with redirect_stdout(capture):
             question.put()
@@ -94,18 +96,25 @@ def back(lesson: cells.Lesson, pager: Pager, screen: Screen) -> None:
 
 
 def _from_before(lesson: cells.Lesson, screen: Screen) -> list[Asked]:
-    """What was missed, or not asked yet, of the lesson before; else what was asked longest ago."""
+    """What went wrong in the lessons that this one needs; else, of those that were finished, what
+    was not asked yet, or longest ago."""
+    answered, done = memory.answered(), marks.finished()
+    order = {key: place for place, key in enumerate(answered)}  # oldest answer first
+    last = {key.partition(": ")[0]: place for key, place in order.items()}  # of each lesson
+    wrong = [key for key, right in answered.items() if not right]
+    missed = {key.partition(": ")[0] for key in wrong}
     known = cells.find(lesson.path.parent)
     needed = [known[n] for n in lesson.head.needs if n in known and n != lesson.number]
-    if not needed:
-        return []
-    screen.wait((lesson.title, ""), [], "looking for two questions from before ...")
-    try:
-        found = questions(needed[-1])
-    except (SyntaxError, RuntimeError):
-        return []  # that lesson will say so itself
-    answered = memory.answered()
-    order = list(answered)
+    paths = [path for path in needed if path.stem in done | missed]
+    paths.sort(key=lambda path: (path.stem not in missed, last.get(path.stem, -1)))
+    found: list[Asked] = []
+    for path in paths:
+        if len(found) >= BEFORE and path.stem not in missed:
+            break
+        screen.wait((lesson.title, ""), [], "looking for two questions from before ...")
+        try:
+            found += questions(path)
+        except (SyntaxError, RuntimeError):
+            pass  # that lesson will say so itself
     alone = [a for a in found if not a.question.text.startswith(("And ", "Now "))]
-    alone.sort(key=lambda a: order.index(a.key) + 1 if answered.get(a.key) else 0)
-    return alone[:BEFORE]
+    return sorted(alone, key=lambda a: (a.key not in wrong, order.get(a.key, -1)))[:BEFORE]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from scratch_embed.lesson.answers import how_far
 from scratch_embed.lesson.walk import operations
 from scratch_embed.lesson.walk.fading import Fading
 from scratch_embed.lesson.walk.pager import Pager
 from scratch_embed.lesson.walk.sheet import Printed, Shown
-from scratch_embed.look.numbers import number
 from scratch_embed.look.terminal import paint
 from scratch_embed.trace.inside import Visit
 from scratch_embed.working import Line, Working
@@ -24,15 +24,15 @@ class Up(Exception):
 class Revealing:
     """Puts the lines of a working on the pager's sheet one by one, and counts the answers."""
 
-    def __init__(self, pager: Pager, fading: Fading, missed: Callable[[str, str, str], None]):
-        """missed: is told of a wrong answer: what was asked, what was typed, what is right."""
-        self.pager, self.fading, self.missed = pager, fading, missed
+    def __init__(self, pager: Pager, fading: Fading, judged: Callable[[Line, str, bool], None]):
+        """judged: is told of an answer: to which line, what was typed, whether it is right."""
+        self.pager, self.fading, self.judged = pager, fading, judged
         self.right = self.wrong = 0
 
     def show(self, working: Working, asks: bool = True) -> None:
         """All lines of it; `asks`: those that like ones before have prepared are asked for."""
-        asked = self.fading.asked(working)
-        self._lines(working.lines, asked if asks else {})
+        known, asked = self.fading.known(working), self.fading.asked(working)
+        self._lines(working.lines, asked if asks else {}, swift=known)
 
     def enter(self, visit: Visit) -> None:
         """The lines that a call ran, on a sheet of their own; afterwards all is as it was."""
@@ -49,10 +49,13 @@ class Revealing:
             pager.sheet, pager.new = kept, new
             del pager.views[views:]
 
-    def _lines(self, lines: Sequence[Line], asked: dict[int, int], more: tuple = ()) -> None:
+    def _lines(
+        self, lines: Sequence[Line], asked: dict[int, int], more: tuple = (), swift: bool = False
+    ) -> None:
         """Line after line; the last one opens into its parts, and closes again.
 
         asked: {position of a line that is asked: stages of it that are shown}. more: other keys.
+        swift: lines that are neither asked nor open into parts come together with the next.
         """
         sheet = self.pager.sheet
         rows: list[tuple[Iterator, int]] = [(enumerate(lines), 0)]  # and what they are part of
@@ -67,6 +70,8 @@ class Revealing:
             if len(rows) == 1 and position in asked:
                 self._ask(shown, asked[position])
             self.fading.note(line)
+            if swift and not line.parts and position not in asked and line is not lines[-1]:
+                continue
             while True:
                 last = sheet[home]
                 opens = ("open",) if last.line.parts else ()
@@ -97,11 +102,15 @@ class Revealing:
             return
         right, slip = self.fading.judge(typed, line)
         told = paint("Right.", "green") if right else paint("No.", "red")
+        if not right and not slip:
+            slip = f"{how_far(typed, line.value)} {_where(line, stages)}".strip()
         sheet.append(Printed(f"  You said {typed}. {told} {slip}".rstrip()))
-        if right:
-            self.right += 1
-        else:
-            self.wrong += 1
-            *_, expression = ("", *line.stages[:stages])
-            answer = number(line.value) if size == 1 else line.stages[-1]
-            self.missed(f"{line.name} = {expression}", typed, answer)
+        self.right += right
+        self.wrong += not right
+        self.judged(line, typed, right)
+
+
+def _where(line: Line, stages: int) -> str:
+    """What to look at again in a line whose first stages were shown."""
+    told = [f"Next comes {line.stages[stages]}."] if stages < len(line.stages) - 1 else []
+    return " ".join([*told, *(["o opens the line into its parts."] if line.parts else [])])

@@ -70,7 +70,8 @@ def play(lesson: Lesson, record: Record) -> Iterator[Cell]:
                 print(paint(failure.text, "red", on=coloured(sys.stderr)), file=sys.stderr)
                 break
         record.closed = not record.failures
-        print("\n" + summary(record))
+        if told := summary(record):
+            print(f"\n{told}")
     record.names = dict(module.__dict__)
     record.seconds = time.perf_counter() - start
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import ast
 import time
 import types
+from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 
 from scratch_embed.lesson.quiz import memory
+from scratch_embed.lesson.quiz.asked import asked_of
 from scratch_embed.lesson.record import Options, Record
 from scratch_embed.lesson.usage import spoken
-from scratch_embed.lesson.walk import ending, looking, operations, places
+from scratch_embed.lesson.walk import ending, looking, marks, operations, places
 from scratch_embed.lesson.walk.capture import Aside, Capture
 from scratch_embed.lesson.walk.cells import HEADING, Lesson
 from scratch_embed.lesson.walk.fading import Fading
@@ -31,6 +33,7 @@ from scratch_embed.look.leaf import JUMPS, where_to
 from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import paint
 from scratch_embed.trace.inside import Visit, watching
+from scratch_embed.working import Line
 
 
 @dataclass
@@ -90,7 +93,7 @@ class Stepper:
         self.stops = looking.stops(lesson, self.steps)
         self.screen = screen
         self.pager = Pager(self.screen, self.head, self.code, self.keys, self.obey)
-        self.revealing = Revealing(self.pager, Fading(), self.miss)
+        self.revealing = Revealing(self.pager, Fading(Counter(marks.shown())), self.line_judged)
         self.capture = Capture(self.screen.out)
         self.missed: list[Missed] = []
         self.attend()
@@ -225,6 +228,13 @@ class Stepper:
         if not question.right:
             self.miss(question.text, question.typed, question.shown)
         self.pager.pause()
+
+    def line_judged(self, line: Line, typed: str, right: bool) -> None:
+        """What was typed for a line of a working was judged."""
+        question = asked_of(line)
+        memory.remember(f"{self.lesson.name}: {question.text}", right)
+        if not right:
+            self.miss(question.text, typed, question.shown)
 
     def miss(self, question: str, typed: str, shown: str) -> None:
         """Remember a wrong answer, and where it was given."""

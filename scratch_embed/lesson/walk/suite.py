@@ -34,7 +34,7 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
         if records[-1].results:
             _keep_results(records[-1])
         elif records[-1].passed and not options.figures:
-            marks.finish(path.stem)
+            marks.finish(path.stem, records[-1].kinds)
     if quiet:
         for record in records:
             _what_is_wrong(record)
@@ -72,7 +72,7 @@ def step_one(path: Path, options: Options) -> int:
         return 1
     record = step_through(lesson, options)
     if record.passed and record.closed:
-        marks.finish(path.stem)
+        marks.finish(path.stem, record.kinds)
     return 0 if record.passed else 1
 
 

@@ -37,6 +37,7 @@ def quiz(tmp_path, monkeypatch, capsys):
         captured = capsys.readouterr()
         return code, captured.out + captured.err
 
+    run.folder = folder
     return run
 
 
@@ -61,6 +62,18 @@ def test_it_asks_judges_scores_and_remembers(quiz):
     code, out = quiz("--missed", typed="a\n")
     assert code == 0 and "1 of 1 right." in out and "6 by 3?" not in out
     assert "Nothing is missed" in quiz("--missed")[1]
+
+
+def test_a_line_that_was_worked_out_wrongly_is_asked_again(quiz):
+    line = "h . cat = 0.6*0.8 + 0.1*(-0.2) + 0.3*0.4 = ?"
+    vectors = "2h = 2 * [0.6, 0.1, 0.3] = ?"
+    for missed in (line, vectors):
+        memory.remember(f"ch02_demo: {missed}", False)
+    write(quiz.folder, 2, extra="worked.scale('2h', 2, h)")
+    out = quiz("--missed", typed="0.48\n1 2\n[1.2, 0.2, 0.7]\n")[1]
+    assert line in out and "one of the 3 parts" in out and "3 numbers, please" in out
+    assert "All but number 3 of 3 are right" in out and "= [1.2, 0.2, 0.6]." in out
+    assert "0 of 2 right" in out and "2 of 2 right" in quiz("--missed", typed=".58\n1.2 .2 .6")[1]
 
 
 def test_without_a_lesson_it_asks_of_what_is_finished_the_unanswered_first(quiz):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scratch_embed.lesson import notes
-from scratch_embed.lesson.walk import places
+from scratch_embed.lesson.quiz import memory
+from scratch_embed.lesson.quiz.asked import questions
+from scratch_embed.lesson.walk import marks, places
 from tests.lesson.lesson_demo import write
 from tests.lesson.walk.person import walk
 
@@ -158,7 +160,84 @@ def test_workings_fade(tmp_path):
     assert "You said 3. No. That is z[2]: the right number, of another place." in told
     end = " ".join(" ".join(person.frames[-1].page).split())
     assert "1 of 3 lines that you worked out were right" in end
-    assert "z[2] = 2*2 + 1*(-1) You said -3; it is 3" in end
+    assert "z[2] = 2*2 + 1*(-1) = ? You said -3; it is 3" in end
+
+
+def test_a_wrong_line_says_how_far_and_where_to_look_and_comes_back_in_the_quiz(tmp_path):
+    answers = ["on", "18", "on", "0", "on", "7", "on", "5", "on", "-1000", "on"]
+    _, person = demo(tmp_path, *answers, extra=FOUR)
+    told = " ".join(seen(person).split())
+    assert "You said 7. No. That is 4 too high. Next comes 4 - 1. o opens the line into" in told
+    missed = [key for key, right in memory.answered().items() if not right]
+    assert missed == ["ch00_demo: z[2] = 2*2 + 1*(-1) = ?", "ch00_demo: z[4] = 4*2 + 1*(-1) = ?"]
+    path = write(tmp_path, extra=FOUR)
+    asked = {one.key: one.question for one in questions(path, lines=True)}
+    assert [asked[key].value for key in missed] == [3.0, 7.0]
+    assert len(asked) == 6 and len(questions(path)) == 1
+
+
+NUDGED = "worked.nudge('h', lambda h: float((h * h).sum()), h, 0)\n"
+
+
+def test_what_was_shown_in_a_finished_lesson_is_asked_at_once(tmp_path):
+    """The first nudge: a line an Enter. After it, or after a lesson with one: one stop, asked."""
+    for kinds, stops in (((), [5, 2]), (("nudge",), [2, 2])):
+        marks.finish("ch07_other", kinds)
+        _, person = demo(tmp_path, "on", "18", extra=NUDGED + f"print('{'-' * 9}')\n" + NUDGED)
+        frames = [frame for frame in person.frames if frame.step == "3/5"]
+        later = ["-" * 9 in "".join(frame.page) for frame in frames]
+        assert [later.count(False), later.count(True)] == stops
+        assert "L(h[0] - h) = " in frames[-1].page[-4] + frames[-1].page[-3]
+        assert frames[-1].page[-1].startswith("  slope = 0.00024 / 0.0002 = ")
+
+
+ANOTHER = "guess('Which?', ['a', 'b']).answer('a')\nguess('And that?').answer(2)"
+
+
+@pytest.fixture
+def third(tmp_path):
+    """A lesson that needs two others, with two questions each that can stand alone."""
+    for number in (0, 1):
+        write(tmp_path, number, extra=ANOTHER)
+    path = write(tmp_path, 2)
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("**Needs** nothing", "**Needs** lessons 0 and 1")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def opening(path, *typed):
+    """The questions that a lesson opens on: of which lesson each is, and its words."""
+    answers, asked = list(typed), []
+
+    def person(frame):
+        if frame.names:
+            return "on" if frame.step == "1/5" else "quit"
+        if frame.step == "1/5":
+            lesson = [line for line in frame.page if line.startswith("Lesson ")][-1][7]
+            words = [line for line in frame.page if line.startswith("  ? ")][-1]
+            asked.append(f"{lesson} {words.split()[1]}")
+        return answers.pop(0) if answers else ""
+
+    places.keep(path.stem, STEPS, None)  # from the beginning
+    walk(path, person)
+    return asked
+
+
+def test_a_lesson_opens_on_what_was_missed_then_on_what_was_finished(third):
+    assert opening(third) == []  # nothing of it was shown
+    marks.finish("ch01_demo")
+    assert opening(third, "18", "b") == ["1 How", "1 Which?"]
+    assert memory.answered() == {
+        "ch01_demo: How many numbers has a table of 6 by 3?": True, "ch01_demo: Which?": False
+    }  # fmt: skip
+    assert opening(third, "", "") == ["1 Which?", "1 How"]
+    memory.remember("ch01_demo: Which?", True)
+    marks.finish("ch00_demo")
+    assert opening(third) == ["0 How", "0 Which?"]  # never asked
+    memory.remember("ch00_demo: Which?", True)
+    memory.remember("ch01_demo: Which?", False)
+    assert opening(third)[0] == "1 Which?"
 
 
 def test_a_line_opens_and_closes(tmp_path):
@@ -175,7 +254,7 @@ def test_a_line_opens_and_closes(tmp_path):
 
 def test_forgetting_to_sum_a_repeat_is_named(tmp_path):
     scatter = "worked.scatter_add('dE', [1, 1], [[1.0, 2.0], [0.5, -1.0]], 2, of='g')\n"
-    _, person = demo(tmp_path, "on", "18", *["on"] * 5, "[0.5, -1]", extra=scatter * 2)
+    _, person = demo(tmp_path, "on", "18", *["on"] * 4, "[0.5, -1]", extra=scatter * 2)
     assert "That is one of the 2 parts; they are added up." in seen(person)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scratch_embed.lesson import notes
 from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.sheet import Printed, Prose, Shown, screens
 from scratch_embed.look.terminal import visible
@@ -82,26 +81,6 @@ def test_every_line_of_a_lesson_is_revealed_and_fits(number, tmp_path, monkeypat
             for page in screens(view.blocks, view.new, columns, rows - FRAME):
                 assert len(page) <= rows - FRAME
                 assert all(visible(line) <= columns for line in page), page
-
-
-def test_a_lesson_opens_on_two_questions_from_before(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path))
-    typed = []
-
-    def person(frame):
-        if frame.names:
-            return "on" if len(typed) < 2 else "quit"
-        assert len(typed) < 2, "asked again"
-        letters = any(line.lstrip().startswith("A) ") for line in frame.page)
-        typed.append("" if not typed else "A" if letters else "7")
-        return typed[-1]
-
-    _, who = walk(LESSONS[10], person)  # lesson 10 needs lesson 0
-    asked = [frame for frame in who.frames if not frame.names]
-    assert len(asked) == 2 and all("?" in "".join(frame.page) for frame in asked)
-    assert "From before: 2 questions" in "".join("".join(frame.page) for frame in who.frames)
-    (key,) = notes.read("quiz")
-    assert key.startswith("ch00_lookup: ")
 
 
 def test_a_sheet_that_is_higher_than_a_screen_is_cut_between_paragraphs():
