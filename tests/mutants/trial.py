@@ -72,14 +72,18 @@ class Project:
             options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--doctest-modules"]
             os._exit(pytest.main([*options, *arguments], plugins=[plugin] if plugin else []))
         until = time.monotonic() + patience
-        while time.monotonic() < until:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return status
-            time.sleep(0.02)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return None
+        done = 0
+        try:
+            while time.monotonic() < until:
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    return status
+                time.sleep(0.02)
+            return None
+        finally:  # out of patience, or Ctrl-C
+            if not done:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
 
 
 class Timed:
