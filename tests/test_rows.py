@@ -101,6 +101,13 @@ def test_repr_shows_rows_and_cuts_the_middle():
     assert repr(RowGrad([], np.empty((0, 2)), (3, 2))) == "RowGrad: 0 of 3 rows, 2 columns"
 
 
+def test_repr_cuts_from_nine_rows_and_nine_columns_on():
+    eight = repr(RowGrad(np.arange(8), np.full((8, 8), 1 / 3), (8, 8))).splitlines()
+    assert len(eight) == 1 + 8 and eight[1].count("0.3333,") == 7 and "33333" not in eight[1]
+    nine = repr(RowGrad(np.arange(9), np.full((9, 9), 1 / 3), (9, 9))).splitlines()
+    assert len(nine) == 1 + 4 + 1 + 3 and "..." in nine[1] and nine[1].count("0.3333") == 6
+
+
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
@@ -121,6 +128,13 @@ def test_bad_input_is_named(make, error, words):
         make()
 
 
+def test_a_row_used_too_often_for_a_running_sum_is_summed_before_it_is_handed_out():
+    for often, at_once in ((kernels.tables.LONG, False), (kernels.tables.LONG + 1, True)):
+        grad = RowGrad.of_batch(np.zeros(often, np.int64), np.ones((often, 1), np.float32), (2, 1))
+        values, groups = grad.grouped()
+        assert len(values) == (1 if at_once else often) == len(groups.order)
+
+
 def test_a_batch_is_summed_when_asked_for_and_equals_the_eager_one(rows, rng):
     values = rng.standard_normal((len(rows), 3))
     later, now = RowGrad.of_batch(rows, values, SHAPE), RowGrad(rows, values, SHAPE)
@@ -130,4 +144,5 @@ def test_a_batch_is_summed_when_asked_for_and_equals_the_eager_one(rows, rng):
     assert later.values.tobytes() == now.values.tobytes()
     summed, groups = later.grouped()  # from here on each row stands alone
     assert summed is later.values and groups.order.tolist() == list(range(len(now.rows)))
+    assert groups.starts.tolist() == list(range(len(now.rows) + 1))
     assert (later + now).to_dense().tobytes() == (now + now).to_dense().tobytes()
