@@ -142,11 +142,18 @@ def missed(case: Case) -> str | None:
 
 def averaged(case: Case) -> str | None:
     """Each row divided by its number of uses."""
-    ids, _ = rows(case)
-    if not len(ids):
+    if case.right.ndim != 2:
         return None
-    counts = np.maximum(count_ids(ids, len(case.right)), 1)
-    return "" if (counts > 1).any() and case.is_like(case.right / counts[:, None]) else None
+    # A bag that counts a row once for all its uses does the same, so bags are left out.
+    single = [
+        ids for ids in case.arrays("iu") if ids.ndim == 1 and case.dout.shape[:1] in ((), ids.shape)
+    ]
+    for ids in (rows(case)[0], *single):
+        if ids.size and 0 <= ids.min() and ids.max() < len(case.right):
+            counts = np.maximum(count_ids(ids, len(case.right)), 1)
+            if (counts > 1).any() and case.is_like(case.right / counts[:, None]):
+                return ""
+    return None
 
 
 def option_ignored(case: Case) -> str | None:
@@ -180,28 +187,34 @@ def one_way_unpaid(case: Case) -> str | None:
     """A table read by ids and used in another way too, as a tied one is, with one way unpaid."""
     for counts, wrong in _named_rows(case):
         if case.wrong.any() and not case.wrong[counts == 0].any():
-            return "only the rows that its ids name get anything"
-        if np.array_equal(wrong, counts > 0):
-            return "every row is right but those that its ids name"
-    return None
-
-
-def overwritten_beside(case: Case) -> str | None:
-    """Such a table with both ways paid, and just the rows wrong that were read more than once."""
-    for counts, wrong in _named_rows(case):
-        if np.array_equal(wrong, counts > 1) and (counts == 1).any():
             return ""
     return None
 
 
-def _named_rows(case: Case) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(how often ids name each row, which rows are wrong), where rows not named get something."""
-    if case.right.ndim != 2 or not case.right.any():
+def one_way_wrong(case: Case) -> str | None:
+    """Such a table where just the rows are wrong that its ids name."""
+    return "" if any(np.array_equal(w, n > 0) for n, w in _named_rows(case)) else None
+
+
+def overwritten_beside(case: Case) -> str | None:
+    """Just the rows wrong that ids name more than once, whatever else is done with them."""
+    for counts, wrong in _named_rows(case, all_ways=True):
+        if np.array_equal(wrong, counts > 1) and case.right[counts == 1].any():
+            return ""
+    return None
+
+
+def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(how often ids name each row, which rows are wrong), where rows not named get something.
+
+    Or, with `all_ways`, wherever ids name rows.
+    """
+    if not case.right.ndim or not case.right.any():
         return
-    gap = np.abs(case.wrong - case.right).max(axis=1)
+    gap = np.abs(case.wrong - case.right).reshape(len(case.right), -1).max(axis=1)
     wrong = gap > 1e-7 * np.abs(case.right).max()
     for ids in case.arrays("iu"):
         if ids.size and 0 <= ids.min() and ids.max() < len(wrong):
             counts = count_ids(ids, len(wrong))
-            if case.right[counts == 0].any():
+            if all_ways or case.right[counts == 0].any():
                 yield counts, wrong

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scratch_embed.gradcheck import as_if, paths, pattern
 from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
-from scratch_embed.gradcheck import paths
 from scratch_embed.gradcheck import predictions as p
 
 
@@ -32,6 +32,12 @@ class Hypothesis(NamedTuple):
 
 
 HYPOTHESES = [
+    Hypothesis(
+        "state outside",
+        p.outside,
+        "{half} answers otherwise once {op} has run again: it reads what forward left elsewhere "
+        "than in saved, in a global or an attribute, and every use writes it anew",
+    ),
     Hypothesis("not a number", p.not_finite, "{half} hands {to} {detail}"),
     Hypothesis(
         "missing path",
@@ -123,7 +129,8 @@ HYPOTHESES = [
     Hypothesis(
         "exchanged gradients",
         p.exchanged,
-        "{half} returns its gradients in the wrong order: {to} gets that of another input",
+        "{half} hands {to} the gradient of another input: they come in the wrong order, or one "
+        "of them twice",
     ),
     Hypothesis(
         "transposed",
@@ -136,6 +143,21 @@ HYPOTHESES = [
         p.forward_again,
         "{half} sends dout through forward once more; what is due is the transpose, which for a "
         "move or a rotation is the way back",
+    ),
+    Hypothesis(
+        "dout out of order",
+        as_if.dout_in_another_order,
+        "{half} reads dout in another order than forward wrote its output: {detail}",
+    ),
+    Hypothesis(
+        "another input",
+        as_if.another_input,
+        "{half} is right for another input than forward had: {detail}",
+    ),
+    Hypothesis(
+        "wrong axis",
+        as_if.another_axis,
+        "{half} works along another axis than forward: it is right where {detail}",
     ),
     Hypothesis("misplaced", p.misplaced, "{half} hands {to} the right numbers in the wrong places"),
     Hypothesis(
@@ -169,25 +191,20 @@ HYPOTHESES = [
     Hypothesis(
         "statistics held constant",
         d.statistics_constant,
-        "{half} holds the mean and variance of a row constant, though they move with {to}",
+        "{half} holds constant what is taken over a row, a sum, mean, variance or norm, though it "
+        "moves with {to}",
     ),
     Hypothesis(
         "statistics wrong",
         d.statistics_wrong,
-        "{half} sends something else than it should through the mean or the variance of a row: "
-        "left out, taken twice, a sum for a mean, or another power of the deviation",
+        "{half} sends something else than it should through what is taken over a row, a sum, mean, "
+        "variance or norm: left out, taken twice, a sum for a mean, or another power",
     ),
     Hypothesis(
         "overwritten",
         r.overwritten_beside,
-        "repeated ids are overwritten instead of added: of {to} just the rows that {op} reads more "
+        "repeated ids are overwritten instead of added: of {to} just the rows that ids name more "
         "than once are wrong, as after grad[ids] += dout; np.add.at or scatter_add sums them all",
-    ),
-    Hypothesis(
-        "missing path",
-        r.one_way_unpaid,
-        "{op} uses {to} in more than one way, and for one of them {half} sends nothing back: "
-        "{detail}",
     ),
     Hypothesis(
         "missing path",
@@ -196,17 +213,29 @@ HYPOTHESES = [
         "owed: {detail}",
     ),
     Hypothesis(
+        "missing path",
+        r.one_way_unpaid,
+        "{op} uses {to} in more than one way, and for one of them {half} sends nothing back: "
+        "only the rows that its ids name get anything",
+    ),
+    Hypothesis(
+        "missing path",
+        r.one_way_wrong,
+        "{op} uses {to} in more than one way, and what its ids read is not paid, or not rightly: "
+        "every row is right but those that they name",
+    ),
+    Hypothesis(
         "residual", paths.beside_itself, "{op} is {to} plus some f of it, and {half} {detail}"
     ),
     Hypothesis(
         "missing path",
         paths.stops_at_each_step,
-        "{half} stops at each {detail}: what arrives at one also goes back to those before it",
+        "{half} stops at each {detail}",
     ),
     Hypothesis(
         "sample dropped",
         p.one_sample,
-        "{half} answers for {detail} of the samples in the batch; {to} is used by all of them",
+        "{half} answers for {detail}; {to} is used by all of them",
     ),
     Hypothesis(
         "dout not linear",
@@ -217,7 +246,41 @@ HYPOTHESES = [
     Hypothesis(
         "wrong weights",
         paths.weighed,
-        "{half} weighs the samples wrongly, as a mean does that divides by another count: {detail}",
+        "{half} weighs the samples wrongly, as a mean over another count does, or one that is "
+        "written over another: {detail}",
+    ),
+    Hypothesis(
+        "wrong weights",
+        pattern.shares,
+        "{half} sends each row the right numbers with wrong weights: {detail}",
+    ),
+    Hypothesis(
+        "entries left out",
+        pattern.entries_left_out,
+        "{half} gives nothing to {detail}; the other entries of {to} are right",
+    ),
+    Hypothesis(
+        "wrong slope",
+        pattern.wrong_slope,
+        "{op} works entry by entry, and {half} has another slope for {to}: {detail}",
+    ),
+    Hypothesis(
+        "coupling ignored",
+        pattern.coupling_ignored,
+        "{half} treats each entry of {to} alone, though in forward one moves several, as through "
+        "a sum, a mean, a maximum or a norm; all that come back are summed",
+    ),
+    Hypothesis(
+        "samples mixed",
+        pattern.coupling_added,
+        "{half} sends what arrives at some samples to others, on which they do not depend, as a "
+        "sum over the batch does, or a mask that is forgotten",
+    ),
+    Hypothesis(
+        "coupling wrong",
+        pattern.coupling_weighed,
+        "{half} does not follow the way of {to} through a sum, a mean or a norm of its row: what "
+        "one entry sends to the others comes times {detail}",
     ),
     Hypothesis(
         "local derivative",

@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 
 from scratch_embed.gradcheck import sample
+from scratch_embed.gradcheck.beside import overpaid
 from scratch_embed.gradcheck.compare import Place, agreement, judge, measure
 from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
-from scratch_embed.gradcheck.report import Report
+from scratch_embed.gradcheck.report import KINK, Report, Row
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import watching
 
@@ -81,7 +82,7 @@ def gradcheck(
         if quick and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
         if not report.agrees:
-            report.causes = diagnose(point)
+            report.causes = diagnose(point) or overpaid(report.rows)
         return report
 
 
@@ -92,6 +93,12 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
     rows = [
         judge(point, place, got, rtol, largest[place.position]) for place, got in zip(places, found)
     ]
+    tied = _together(point, places, rows)
+    told = [
+        judge(point, place, got, rtol, largest[place.position])
+        for place, got in zip(tied, measure(point, ["central"], tied)[0])
+    ]
+    rows += [row for row in told if row.verdict != KINK]
     return Report(
         rows,
         name,
@@ -117,6 +124,26 @@ def _entries(point: Point, limit: int, rng) -> list[Place]:
         chosen = sample.entries(tensor, point.uses[position], limit - sampled, rng)
         places += [Place(position, index) for index in _with_offenders(point, position, chosen)]
     return places
+
+
+def _together(point: Point, places: list[Place], rows: list[Row]) -> list[Place]:
+    """The way on which all entries of a tensor that are on a kink move together.
+
+    Each of two equal largest numbers is on a kink, and may be paid anything from nothing to all.
+    If they move together there is no kink, and the sum of what they are paid is the slope.
+    """
+    found = []
+    for position, tensor in enumerate(point.checked):
+        kinks = [
+            place.index
+            for place, row in zip(places, rows)
+            if place.position == position and place.index is not None and row.verdict == KINK
+        ]
+        if len(kinks) > 1 and tensor not in point.original:
+            direction = np.zeros(tensor.shape)
+            direction[tuple(np.transpose(kinks))] = 1 / np.sqrt(len(kinks))
+            found.append(Place(position, None, direction))
+    return found
 
 
 def _directions(point: Point, rng) -> list[Place]:

@@ -54,13 +54,33 @@ def wrong_operations(point) -> list[Cause]:
             if line == part.node.line and place != part.place and other is not None
         }
         to = part.tensor.name or f"input {part.place}"
-        owed = partial(_owed, part)
-        found.append(name_cause(Case(part, part.grad, right, others, owed), to))
+        owed, instead = partial(_owed, part), partial(_instead, part)
+        found.append(name_cause(Case(part, part.grad, right, others, owed, instead), to))
     return found
 
 
 def _owed(part: Part, dout: np.ndarray) -> np.ndarray | None:
     return None if _too_many(part) else _alone(part._replace(dout=dout))
+
+
+def _instead(part: Part, others: dict[int, np.ndarray], dout: np.ndarray) -> np.ndarray | None:
+    """What it would owe if some of its inputs were others."""
+    given = [others.get(place, plain(value)) for place, value in enumerate(part.node.inputs)]
+    moved = given[part.place] = Tensor(given[part.place])
+
+    def run(_) -> Tensor:
+        return Tensor(part.node.forward(*map(plain, given), **part.node.options)[0])
+
+    try:
+        with np.errstate(all="ignore"):
+            return gradient(Loss(run, (moved,), dout), moved) if _fits(run, dout) else None
+    except (TypeError, ValueError, IndexError):  # it does not take them
+        return None
+
+
+def _fits(run, dout: np.ndarray) -> bool:
+    out = run(None).data
+    return out.shape == dout.shape and bool(np.isfinite(out).all())
 
 
 def _too_many(part: Part) -> bool:
@@ -124,9 +144,17 @@ def _of_lookup(part: Part) -> np.ndarray | None:
 
 
 def unsteady(point) -> list[Cause]:
-    """Operations whose backward answers otherwise the second time."""
+    """Operations whose forward or backward answers otherwise the second time."""
     found = []
     for part in point.walk.parts:
+        if _differs(part):
+            op = part.node.name.removesuffix("_backward")
+            sentence = (
+                f"forward of {op} is random: the same inputs give different outputs, so there is "
+                "no derivative; draw outside, or start the Generator afresh at every call"
+            )
+            found.append(Cause("not deterministic", part.node.name, sentence))
+            continue
         answers = []
         for _ in range(3):
             grads = [
@@ -147,6 +175,13 @@ def unsteady(point) -> list[Cause]:
             )
             found.append(Cause("not deterministic", op, sentence))
     return found
+
+
+def _differs(part: Part) -> bool:
+    """Whether forward gives other bits for the same inputs, one call after the other."""
+    given = [plain(value) for value in part.node.inputs]
+    outs = [np.asarray(part.node.forward(*given, **part.node.options)[0]) for _ in range(2)]
+    return not same_bits(*outs)
 
 
 def writes_inputs(point) -> list[Cause]:

@@ -98,7 +98,8 @@ class Line:
         whole = index is None or edits
         self.start = tensor.data.copy() if whole else tensor.data[index]
         moved = tensor.data if index is None else tensor.data[index]
-        self.scale = max(1.0, float(abs(moved).max()))
+        size = float(abs(moved).max())
+        self.scale = max(1.0, size) if np.isfinite(size) else 1.0
 
     def __call__(self, t):
         array = self.tensor.data
@@ -120,7 +121,7 @@ class Line:
         if self.index is None:
             return h
         x = float(self.tensor.data[self.index].real)
-        return (x + h) - x
+        return (x + h) - x if np.isfinite(x) else h  # infinity stays where it is
 
 
 class Measured(NamedTuple):
@@ -231,6 +232,15 @@ def closer(line: Line, noise: float) -> Measured:
             found.append(now._replace(noise=now.noise + abs(now.value - before) / 64))
         before = now.value
     return min(found, key=lambda measured: measured.noise, default=central(line, noise))
+
+
+def farther(line: Line, noise: float) -> Measured:
+    """Richardson's, whose steps are long, so that rounding in L matters less.
+
+    Ten times its estimate of its own error counts as noise.
+    """
+    found = richardson(line, noise)
+    return found._replace(noise=found.noise + 10 * found.error)
 
 
 def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> np.ndarray:

@@ -27,9 +27,9 @@ def one_reading(case: Case) -> str | None:
     """Rows read by two batches of ids, as two hashes do, and one of them is paid."""
     if case.right.ndim != 2:
         return None
-    for ids in case.arrays("iu"):
-        if not ids.size or ids.min() < 0 or ids.max() >= len(case.right):
-            continue  # these are of another table
+    batches = [ids for ids in case.arrays("iu") if ids.size]
+    batches = [ids for ids in batches if ids.min() >= 0 and ids.max() < len(case.right)]
+    for ids in batches if len(batches) > 1 else ():
         if case.dout.shape == (*ids.shape, case.right.shape[1]):
             for sign in (1, -1):
                 paid = np.zeros(case.right.shape)
@@ -39,6 +39,8 @@ def one_reading(case: Case) -> str | None:
                     return "only one batch of its ids is paid"
                 if case.is_like(case.right - paid):
                     return "one batch of its ids is not paid"
+                if case.is_like(case.right - 2 * paid):
+                    return "one batch of its ids is paid with the wrong sign"
     return None
 
 
@@ -56,24 +58,36 @@ def stops_at_each_step(case: Case) -> str | None:
             continue
         within = _only(owed, axis, steps - 1)
         if within.any() and not close(within, owed) and close(given[0], within):
-            return words
+            start = _only(case.dout, axis, 0)
+            first, answered = case.owed(start), answers(case, start)[0]
+            if not close(answered, _only(answered, axis, 0)):  # it goes the other way
+                continue
+            others = "those before it" if close(first, _only(first, axis, 0)) else "others"
+            return f"{words}: what arrives at one also goes back to {others}"
     return None
 
 
 def weighed(case: Case) -> str | None:
     """Each sample of the output pays the right rows, with a factor of its own that is wrong."""
-    count = len(case.dout) if case.dout.ndim > 1 else 0
+    count = len(case.dout) if case.dout.ndim else 0
     if not 2 <= count <= MOST_SAMPLES or case.right.size < 3 * count:
         return None
-    shares = [case.owed(_only(case.dout, 0, n)) for n in range(count)]
-    if any(share is None or not share.any() for share in shares):
-        return None
-    matrix = np.stack([share.reshape(-1) for share in shares], axis=1)
-    factors, _, rank, _ = np.linalg.lstsq(matrix, case.wrong.reshape(-1), rcond=None)
-    if rank < count or not case.is_like((matrix @ factors).reshape(case.wrong.shape)):
-        return None
+    factors = np.ones(count)
+    for n in range(count):
+        alone = _only(case.dout, 0, n)
+        share, given = case.owed(alone), answers(case, alone)
+        if share is None or len(given) != 1:
+            return None
+        if share.any():  # nothing goes through an empty bag
+            factors[n] = np.vdot(share, given[0]) / np.vdot(share, share)
+        if not np.abs(given[0] - factors[n] * share).max() <= 1e-7 * np.abs(share).max(initial=0):
+            return None
     at = int(np.argmax(np.abs(factors - 1)))
-    return f"what sample {at} sends back comes times {factors[at]:.4g}"
+    return f"what sample {at} sends back comes times {_plainly(factors[at])}"
+
+
+def _plainly(factor: float) -> str:
+    return f"{factor if abs(factor) > 1e-9 else 0.0:.4g}"
 
 
 def _only(array: np.ndarray, axis: int, at: int) -> np.ndarray:

@@ -23,6 +23,8 @@ class Case(NamedTuple):
     right: np.ndarray
     others: dict[int, np.ndarray]  # what the same operation owes to its other inputs, by place
     owed: Callable[[np.ndarray], np.ndarray | None]  # what it owes to this one for another dout
+    # the same for other inputs, by place, and another dout; None where forward does not take them
+    instead: Callable[[dict[int, np.ndarray], np.ndarray], np.ndarray | None]
 
     @property
     def dout(self) -> np.ndarray:
@@ -49,6 +51,22 @@ def answers(case: Case, dout: np.ndarray) -> list[np.ndarray]:
     """What the same backward contributes to this input for another dout."""
     grads = case.part.node.gradients(dout)
     return [np.asarray(grad) for tensor, grad in grads if tensor is case.part.tensor]
+
+
+def outside(case: Case) -> str | None:
+    """Another answer once forward has run again: it left something elsewhere than in `saved`."""
+    given = [_copied(plain(value)) for value in case.part.node.inputs]
+    try:
+        case.part.node.forward(*given, **case.part.node.options)
+    except (TypeError, ValueError, IndexError):
+        return None
+    again = answers(case, case.dout)
+    same = not again or np.array_equal(again[0], case.wrong, equal_nan=True)
+    return None if same or case.is_like(again[0]) else ""
+
+
+def _copied(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def not_finite(case: Case) -> str | None:
@@ -139,9 +157,9 @@ def not_summed(case: Case) -> str | None:
     if case.right.size >= out.size or _axis_of_slice(case.dout, case.right) is not None:
         return None
     c = ratio(case)
-    if c and 0 < c < 1 and abs(1 / c - out.size / case.right.size) < 1e-6 / c:
-        return "the mean of its copies"
     for copies in _copies(case):
+        if c and close(case.wrong * (out.size / case.right.size), _summed(copies, case.right)):
+            return "the mean of its copies"
         for which, words in ((0, "the first of its copies"), (-1, "the last of its copies")):
             if case.is_like(_one_copy(copies, case.right.shape, which)):
                 return words
@@ -170,16 +188,16 @@ def _axes(axes: tuple[int, ...]) -> str:
 
 def one_sample(case: Case) -> str | None:
     """What is owed for the last sample of the batch alone, for the first, or for all but one."""
-    if case.dout.ndim < 2 or len(case.dout) < 2:
-        return None
-    for at, which in ((-1, "last"), (0, "first")):
-        without = case.dout.copy()
-        without[at] = 0
-        alone = case.dout - without
-        for dout, words in ((alone, f"only the {which}"), (without, f"all but the {which}")):
+    axes = [axis for axis in range(case.dout.ndim - 1) if case.dout.shape[axis] > 1]
+    for axis, (at, which) in itertools.product(axes, ((-1, "last"), (0, "first"))):
+        among = "step of each sample" if axis else "of the samples in the batch"
+        without, here = case.dout.copy(), (slice(None),) * axis + (at,)
+        without[here] = 0
+        guesses = [(case.dout - without, f"only the {which}"), (without, f"all but the {which}")]
+        for dout, words in guesses[: 1 if case.dout.shape[axis] == 2 else 2]:
             owed = case.owed(dout)
             if owed is not None and owed.any() and case.is_like(owed):
-                return words
+                return f"{words} {among}"
     return None
 
 
@@ -192,6 +210,15 @@ def _copies(case: Case) -> Iterator[np.ndarray]:
             continue
         if copies.shape == case.part.out.shape:
             yield from (copies, -copies)
+
+
+def _summed(copies: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """The copies added up to one of this shape, if it was stretched to theirs."""
+    gone = copies.ndim - like.ndim
+    if gone < 0 or any(n not in (1, m) for n, m in zip(like.shape, copies.shape[gone:])):
+        return np.zeros(0)
+    stretched = [gone + axis for axis, n in enumerate(like.shape) if n == 1]
+    return copies.sum(axis=(*range(gone), *stretched)).reshape(like.shape)
 
 
 def _one_copy(copies: np.ndarray, shape: tuple[int, ...], which: int) -> np.ndarray:
@@ -250,6 +277,8 @@ def transposed(case: Case) -> str | None:
 
 def forward_again(case: Case) -> str | None:
     """dout sent through the forward of a linear operation, where its transpose is due."""
+    if not_linear(case) is not None:  # as a dout that was clipped is not
+        return None
     node, given = case.part.node, [plain(value) for value in case.part.node.inputs]
     if case.dout.shape != given[case.part.place].shape:
         return None

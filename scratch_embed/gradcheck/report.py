@@ -176,7 +176,7 @@ class Report:
     def summary(self) -> str:
         """How many of the entries agree."""
         if not self.rows:
-            return "nothing was checked: no tensor given requires a gradient"
+            return "nothing was checked: no tensor given has entries and requires a gradient"
         agree = sum(_kind(row) in (OK, UNUSED, SURROGATE) for row in self.rows)
         return f"{agree} of {len(self.rows)} entries agree"
 

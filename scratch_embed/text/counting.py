@@ -167,9 +167,7 @@ def write_tokens(pieces: Iterable[str], path: str | os.PathLike, tokenizer: bpe.
     return total
 
 
-def _rarest(
-    numbers: _Numbers, seen: np.ndarray, floor: int, most: int
-) -> tuple[int, list[int]]:
+def _rarest(numbers: _Numbers, seen: np.ndarray, floor: int, most: int) -> tuple[int, list[int]]:
     """Forget the rarest words until at most so many are left, and number those from the start.
 
     Returns the count that the last forgotten ones had, and the old numbers of those left.

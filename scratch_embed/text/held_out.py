@@ -1,7 +1,7 @@
 """How well word2vec's tables foretell a text that they did not learn from.
 
-    judge = HeldOut([text], counts)
-    judge(tables.vectors, tables.outputs) < judge.by_frequency < judge.untrained
+judge = HeldOut([text], counts)
+judge(tables.vectors, tables.outputs) < judge.by_frequency < judge.untrained
 """
 
 from __future__ import annotations

@@ -214,9 +214,7 @@ class Trace:
             return forward_entry(at, choice.index)
         return backward_entry(self, at, at.parts[choice.part], choice.index)
 
-    def text(
-        self, step: int | None = None, columns: int = 80, choice: tuple | None = None
-    ) -> str:
+    def text(self, step: int | None = None, columns: int = 80, choice: tuple | None = None) -> str:
         """One step in words and numbers, within `columns`; step 0 is the plan of the walk.
 
         choice : the entry that is worked out, as in `entry`.

@@ -117,7 +117,7 @@ plant_lookup("minus", "wrong sign", scattering(lambda i, g: (i, -g)))
 plant_lookup("doubled", "constant factor", scattering(lambda i, g: (i, 2 * g)))
 plant_lookup("ones for dout", "dout ignored", scattering(lambda i, g: (i, np.ones_like(g))))
 plant_lookup("zeros", "missing path", lambda dE, ids, g: None)
-plant_lookup("columns reversed", "misplaced", scattering(lambda i, g: (i, g[:, ::-1])))
+plant_lookup("columns reversed", "dout out of order", scattering(lambda i, g: (i, g[:, ::-1])))
 plant_lookup("padding row paid", "option ignored", add_at, padding_idx=4)
 plant_lookup("counts not divided", "option ignored", add_at, scale_grad_by_freq=True)
 
@@ -247,7 +247,7 @@ plant("cbow without its mean", "missing mean factor",
 plant("sub with a plus", "wrong sign", broken("sub", lambda g, s: (g, g)), (4, 3), (4, 3))
 plant("mul by itself", "exchanged gradients",
       broken("mul", lambda g, s: (g * s[0], g * s[1])), (4, 3), (4, 3))  # fmt: skip
-plant("div not squared", "local derivative",
+plant("div not squared", "wrong slope",
       broken("div", lambda g, s: (g / s[1], -g * s[0] / s[1])), (4, 3), (4, 3))  # fmt: skip
 plant("add of another shape", "broadcast not summed",
       broken("add", lambda g, s: (g, g)), (4, 3), (3,))  # fmt: skip
@@ -312,7 +312,7 @@ plant("turned on, not back", "transposed",
 
 # ---- entry by entry ------------------------------------------------------------------------------
 
-plant("tanh without the square", "local derivative",
+plant("tanh without the square", "wrong slope",
       broken("tanh", lambda g, s: g * (1 - s[0])), (4, 3))  # fmt: skip
 plant("exp handed on", "dout passed on", broken("exp", lambda g, s: g), (4, 3))
 plant("relu lets all through", "leak", broken("relu", lambda g, s: g), (4, 3))

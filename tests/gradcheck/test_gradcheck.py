@@ -22,18 +22,17 @@ def leaf(*shape: int, seed: int = 0, name: str | None = None) -> Tensor:
 # ---- no false alarm -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_right_gradients_pass_at_many_seeds(method):
-    """Every operation and layer at five seeds."""
-    for seed in range(5):
-        for case in catalogue.cases(seed):
-            gradcheck(case.fn, *case.tensors, method=method, seed=seed).raise_if_wrong()
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_right_gradients_pass_at_many_seeds(seed):
+    """Every operation and layer, by every method; the command does seed 0."""
+    for case in catalogue.cases(seed):
+        gradcheck(case.fn, *case.tensors, method="all", seed=seed).raise_if_wrong()
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_right_gradients_pass_whatever_their_size(scale):
-    """A small model with a tied table, at a hundred seeds."""
-    for seed in range(100):
+    """A small model with a tied table, at thirty seeds."""
+    for seed in range(30):
         ids = np.random.default_rng(seed).integers(0, 6, 5)
         E = leaf(6, 2, seed=seed)
 
@@ -329,11 +328,12 @@ def test_long_reports_are_cut():
     assert text.endswith("... and 25 more, each closer to its allowance")
 
 
-def test_nothing_checked_is_not_passed():
-    report = gradcheck(F.exp, Tensor([1.0]))
+@pytest.mark.parametrize("x", [Tensor([1.0]), Tensor(np.zeros((0, 3)), requires_grad=True)])
+def test_nothing_checked_is_not_passed(x):
+    report = gradcheck(F.exp, x)
     assert not report.passed
     assert report.worst is None
-    assert "nothing was checked" in str(report)
+    assert "nothing was checked: no tensor given has entries and requires a gradient" in str(report)
 
 
 @pytest.mark.parametrize(

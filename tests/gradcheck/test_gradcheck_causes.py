@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import catalogue, gradcheck
 from scratch_embed.gradcheck.causes import HYPOTHESES
-from tests.gradcheck import planted
+from tests.gradcheck import planted, planted_patterns  # noqa: F401  it adds to the others
 
 IDS = planted.IDS
 
@@ -166,13 +168,19 @@ def test_writing_into_the_ids_is_named():
 # ---- planted bugs, each by its name --------------------------------------------------------------
 
 
+@functools.cache
+def planted_report(mutant, seed):
+    fn, tensors = mutant.build(np.random.default_rng(seed))
+    return gradcheck(fn, *tensors, seed=seed)
+
+
 @pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda mutant: mutant.name)
 def test_planted_bugs_are_caught_and_named(mutant):
-    for seed in range(3):
-        fn, tensors = mutant.build(np.random.default_rng(seed))
-        report = gradcheck(fn, *tensors, seed=seed)
+    for seed in range(2):
+        report = planted_report(mutant, seed)
         assert not report.passed
         assert report.cause == mutant.cause, f"{report}"
+        assert max(map(len, str(report).splitlines())) <= 80, report
 
 
 @pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda mutant: mutant.name)
@@ -186,7 +194,7 @@ SLIPS = {  # of operations that `planted` leaves out, and there is one for each 
     "log": ("dout passed on", lambda g, s: g),
     "sqrt": ("constant factor", lambda g, s: g / s[0]),
     "neg": ("wrong sign", lambda g, s: g),
-    "log_sigmoid": ("local derivative", lambda g, s: g * 0.5 * (1 + np.tanh(0.5 * s[0]))),
+    "log_sigmoid": ("wrong slope", lambda g, s: g * 0.5 * (1 + np.tanh(0.5 * s[0]))),
     "tied_cross_entropy": (
         "no shift by the target",
         lambda g, s: (F.tied_cross_entropy.backward(g, s)[0], _weight_without_target(g, s)),
@@ -215,8 +223,7 @@ def test_slips_in_the_other_operations_are_caught_and_named(op):
 def test_every_operation_has_a_bug_that_is_caught():
     blamed = set(SLIPS)
     for mutant in planted.MUTANTS:
-        fn, tensors = mutant.build(np.random.default_rng(0))
-        blamed |= {cause.op for cause in gradcheck(fn, *tensors).causes}
+        blamed |= {cause.op for cause in planted_report(mutant, 0).causes}
     assert set(F.__all__) <= blamed
 
 
@@ -314,20 +321,20 @@ def random_model(rng: np.random.Generator):
     return models[rng.integers(len(models))]
 
 
-def test_two_thousand_right_gradients_raise_no_alarm():
+def test_a_thousand_right_gradients_raise_no_alarm():
     told = 0
-    for seed in range(15):
+    for seed in range(5):
         for case in catalogue.cases(seed):
             gradcheck(case.fn, *case.tensors, mode="directional", seed=seed).raise_if_wrong()
             told += 1
     rng = np.random.default_rng(0)
-    for seed in range(1300):
+    for seed in range(600):
         fn, tensors = random_model(rng)
         mode = "elementwise" if seed % 10 == 0 else "directional"
         report = gradcheck(fn, *tensors, mode=mode, seed=seed)
         assert all(row.passed for row in report.rows) and not report.problems, report
         told += report.passed  # a saturated softmax may drown in rounding, and is then not told
-    assert told > 2200
+    assert told > 1000
 
 
 def test_a_direction_costs_few_evaluations():

@@ -122,6 +122,43 @@ def test_a_wrong_gradient_beside_a_kink_is_caught_in_either_mode(mode):
         assert not gradcheck(wrong, KINKS[name][1], mode=mode).passed
 
 
+def largest(share):
+    """The largest of each row, and to each of them `share` of what arrives."""
+
+    def backward(dout, x):
+        winners = x == x.max(axis=1, keepdims=True)
+        return np.where(winners, dout[:, None] * share, 0.0)
+
+    return differentiable(lambda x: (x.max(axis=1), x), backward, name="largest")
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_ties_may_share_what_is_due_but_not_be_paid_twice(mode):
+    x = of(2.0, 1.0, 2.0, 3.0, 3.0, 0.0, shape=(2, 3))
+    assert gradcheck(largest(0.5), x, mode=mode).passed
+    report = gradcheck(largest(1.0), x, mode=mode)
+    assert (report.passed, report.cause) == (False, "ties"), report
+
+
+@pytest.mark.parametrize(("slope", "passed"), [(1.0, True), (0.0, False)])
+def test_a_missing_gradient_is_seen_beside_one_a_thousand_million_times_as_large(slope, passed):
+    op = differentiable(lambda x, y: (1e9 * x + y, ()), lambda g, s: (1e9 * g, slope * g), "mine")
+    assert gradcheck(op, random(3), random(3, seed=1)).agrees == passed
+
+
+def test_an_infinite_number_that_nothing_reads_raises_no_alarm():
+    E = of(1.0, 2.0, np.inf, 3.0, shape=(2, 2))
+    for mode in ("elementwise", "directional"):
+        assert gradcheck(lambda E: F.lookup(E, [0, 0]), E, mode=mode).agrees
+
+
+def test_a_random_forward_is_named_and_no_backward_is_blamed():
+    rng = np.random.default_rng(0)
+    noisy = differentiable(lambda x: (x * rng.random(x.shape), x), lambda g, x: g, name="noisy")
+    (cause,) = gradcheck(noisy, random(3)).causes
+    assert cause.name == "not deterministic" and "forward of noisy is random" in cause.sentence
+
+
 @pytest.mark.parametrize("mode", ["elementwise", "directional"])
 def test_where_every_entry_is_on_a_kink_nothing_is_told_and_nobody_blamed(mode):
     report = gradcheck(F.relu, of(0.0, 0.0, 0.0), mode=mode)
