@@ -16,6 +16,7 @@ MODULES = {
     for path in sorted(PROPERTIES.glob("test_*.py"))
 }
 HOSTILE = ["threads", "forks", "interrupts", "kills", "full disk", "cache", "compiling killed"]
+HOSTILE += ["trainings killed"]
 NAMES = [*MODULES, *HOSTILE]
 CLOSING = re.compile(r"^(\d+) cases, (\d+) defects$", re.MULTILINE)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from scratch_embed import checkpoint
 from scratch_embed.text.vectors import read_vectors
+from tests.soak import trainings
 
 PATIENCE = 60  # seconds after which a process counts as hanging
 
@@ -276,4 +277,5 @@ WAYS = {
     "full disk": disk_full,
     "cache": cache_damaged,
     "compiling killed": killed_compiling,
+    "trainings killed": trainings.killed,
 }
