@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,21 @@ __all__ = [
 UNKNOWN = "\ufffd"  # U+FFFD, the replacement character that Python's own decoders use
 BYTES = tuple(bytes([b]) for b in range(256))
 HEADER = "# scratch_embed BPE 2"
+REMEMBERED = 100_000  # words whose rows are kept: some 30 MB
 SMALL = 200_000  # characters times merges: a tenth of a second in plain Python
+
+
+class _Words(dict):
+    """The rows of each word met lately: most words of a text were met before."""
+
+    def __init__(self, rows_of: Callable[[str], list[int]]):
+        self._rows_of = rows_of
+
+    def __missing__(self, word: str) -> list[int]:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        self[word] = rows = self._rows_of(word)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -92,21 +107,11 @@ class BPE:
         Training text comes out exactly as training left it. A character outside the alphabet
         becomes UNKNOWN, or with errors="strict" raises ValueError. Byte mode knows every text.
         """
-        check_text(text)
-        if self.unit == "character":
-            text = self._known(text, errors)
-        done: dict[str, list] = {}
-        out: list = []
-        for word in split_words(text) if self.boundaries else [text]:
-            if word not in done:
-                done[word] = self._merge_word(symbols(word, self.unit))
-            out += done[word]
-        return out
+        return list(map(self.tokens.__getitem__, self._rows(text, errors)))
 
     def encode(self, text: str, errors: str = "replace") -> np.ndarray:
         """Row numbers (N,) int64 of `pieces(text, errors)`."""
-        pieces = self.pieces(text, errors)
-        return np.fromiter((self.index[piece] for piece in pieces), np.int64, len(pieces))
+        return np.array(self._rows(text, errors), np.int64)
 
     def decode(self, ids, errors: str = "replace") -> str:
         """The text of row numbers (N,). Undoes `encode`, except for unknown characters.
@@ -134,6 +139,21 @@ class BPE:
         with replacing(path) as temporary:
             temporary.write_bytes("\n".join([*lines, ""]).encode("utf-8"))
         return Path(path)
+
+    def _rows(self, text: str, errors: str) -> list[int]:
+        check_text(text)
+        if self.unit == "character":
+            text = self._known(text, errors)
+        if not self.boundaries:
+            return self._word_rows(text)
+        return list(chain.from_iterable(map(self._words.__getitem__, split_words(text))))
+
+    @cached_property
+    def _words(self) -> _Words:
+        return _Words(self._word_rows)
+
+    def _word_rows(self, word: str) -> list[int]:
+        return [self.index[token] for token in self._merge_word(symbols(word, self.unit))]
 
     def _known(self, text: str, errors: str) -> str:
         unknown = set(text) - set(self.alphabet)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scratch_embed.kernels import bpe_loops
-from scratch_embed.text import bpe_fast
+from scratch_embed.text import bpe, bpe_fast
 from scratch_embed.text.bpe import (
     BPE,
     UNKNOWN,
@@ -403,3 +403,13 @@ def test_no_progress_bar_without_a_terminal(capsys):
     assert not sys.stderr.isatty()
     train(CAT, 3, progress=True)
     assert capsys.readouterr().err == ""
+
+
+def test_few_remembered_words_give_the_same_rows(monkeypatch):
+    text = " ".join(random_text(seed) for seed in range(200))
+    tokenizer = train(text, 60, boundaries=True, progress=False)
+    expected = tokenizer.encode(text)
+    monkeypatch.setattr(bpe, "REMEMBERED", 3)
+    few = BPE(tokenizer.merges, tokenizer.alphabet, boundaries=True)
+    np.testing.assert_array_equal(few.encode(text), expected)
+    assert few.pieces(text) == tokenizer.pieces(text) and len(few._words) <= 3
