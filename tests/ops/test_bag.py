@@ -197,6 +197,7 @@ def test_the_layer():
         ({"offsets": [1, 4]}, ValueError, r"offsets\[0\] is 1; the first must be 0"),
         ({"offsets": [0, 2]}, ValueError, r"offsets\[1\] is 2.*the last 4"),
         ({"offsets": [0, 3, 2, 4]}, ValueError, r"offsets\[2\] = 2 is less than offsets\[1\] = 3"),
+        ({"offsets": [0, 2, 2, 1, 4]}, ValueError, r"offsets\[3\] = 1 is less than offsets\[2\]"),
         ({"offsets": [0.0, 4.0]}, TypeError, "offsets are float64"),
         ({"offsets": [0, 4], "mode": "min"}, ValueError, "mode is 'min'"),
     ],

@@ -99,6 +99,11 @@ def test_nan_goes_in_and_comes_out_alone(name, dtype):
     assert out.dtype == grad.dtype == dtype
 
 
+def test_relu_of_complex_numbers_goes_by_the_real_part():
+    out, saved = F.relu.forward(np.array([1 + 2j, -1 + 2j, 0j]))
+    assert out.tolist() == [1 + 2j, 0, 0] and saved[0].tolist() == [False, True, True]
+
+
 def test_relu_sends_the_gradient_through_nan_and_stops_it_at_zero_and_below():
     _, saved = F.relu.forward(np.array([np.nan, 0.0, -0.0, -1.0, -np.inf, np.inf]))
     assert F.relu.backward(np.full(6, 7.0), saved).tolist() == [7, 0, 0, 0, 0, 7]

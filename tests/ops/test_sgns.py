@@ -1,11 +1,13 @@
-"""Skip-gram's and CBOW's loss: what does not fit. Their numbers stand in text/test_word2vec."""
+"""Skip-gram's and CBOW's loss: what does not fit, and gradients; more in text/test_word2vec."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from scratch_embed import Tensor
 from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
 
 AROUND = np.random.default_rng(0).standard_normal((2, 4, 3))  # N, L, D
 CENTER, NEGATIVES = AROUND[:, 0], AROUND[:, :1]
@@ -53,3 +55,16 @@ def test_no_examples_and_no_negatives():
     assert F.sgns(np.ones((0, 3)), np.ones((0, 3)), np.ones((0, 2, 3))).item() == 0
     alone = F.sgns(np.zeros((1, 3)), np.ones((1, 3)), np.ones((1, 0, 3)))
     assert alone.item() == pytest.approx(np.log(2))
+
+
+def test_gradients_of_both_losses():
+    c, o, n = (_leaf(3, 2, seed=1), _leaf(3, 2, seed=2), _leaf(3, 4, 2, seed=3))
+    gradcheck(F.sgns, c, o, n).raise_if_wrong()
+    present = np.array([[True, False], [True, True], [False, True]])
+    around = _leaf(3, 2, 2, seed=4)
+    gradcheck(lambda a, c, n: F.cbow(a, c, n, present=present), around, c, n).raise_if_wrong()
+
+
+def _leaf(*shape, seed):
+    data = np.random.default_rng(seed).standard_normal(shape)
+    return Tensor(data, requires_grad=True, name=f"x{seed}")

@@ -12,6 +12,7 @@ from scratch_embed import (
     AdamW,
     Embedding,
     LazyAdam,
+    RMSProp,
     RowAdagrad,
     RowGrad,
     Tensor,
@@ -315,6 +316,10 @@ ROW = RowGrad([1], np.ones((1, 3)), (4, 3))
         (lambda: SGD([leaf([1.0]), leaf([1.0]) * 2], lr=0.1), ValueError, r"params\[1\].*by mul"),
         (lambda: SGD([leaf([1.0])], lr=-0.1), ValueError, r"lr is -0\.1"),
         (lambda: SGD([leaf([1.0])], lr=float("nan")), ValueError, "lr is nan"),
+        (lambda: SGD([leaf([1.0])], lr=0.1, momentum=1.0), ValueError, r"momentum is 1\.0"),
+        (lambda: RMSProp([leaf([1.0])], alpha=1.0), ValueError, r"alpha is 1\.0"),
+        (lambda: RMSProp([leaf([1.0])], momentum=1.0), ValueError, r"momentum is 1\.0"),
+        (lambda: Adam([leaf([1.0])], betas=(0.9, 1.0)), ValueError, r"betas\[1\] is 1\.0"),
     ],
 )
 def test_wrong_use_is_named(use, error, words):

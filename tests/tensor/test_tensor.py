@@ -265,3 +265,10 @@ def test_a_complex_gradient_is_the_derivative_and_not_its_conjugate():
     z = Tensor([1 + 2j], requires_grad=True)
     (z * z).sum().backward()
     assert z.grad.tolist() == [2 + 4j]
+
+
+def test_sums_and_means_drop_their_axis_unless_it_is_to_stay():
+    t = Tensor(np.arange(6.0).reshape(2, 3))
+    for reduce in (t.sum, t.mean):
+        assert reduce().shape == () and reduce(axis=1).shape == (2,)
+        assert reduce(axis=1, keepdims=True).shape == (2, 1)

@@ -174,5 +174,12 @@ def test_the_operation_that_an_error_names_is_there():
 
 
 def test_jupyter_shows_one_axis_and_two_as_a_table():
-    for shape, is_table in (((), False), ((3,), True), ((2, 3), True), ((2, 3, 4), False)):
+    for shape, is_table in (
+        ((), False),
+        ((1,), True),
+        ((3,), True),
+        ((2, 3), True),
+        ((0, 3), False),
+        ((2, 3, 4), False),
+    ):
         assert ("<table" in Tensor(np.ones(shape))._repr_html_()) == is_table

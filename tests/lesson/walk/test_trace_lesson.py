@@ -29,7 +29,9 @@ b = a * a
 a.data[...] = 50.0
 compare("three", hand=1.0 + 2.0, ours=3.0)
 """
-SEVERAL = LESSON + """\
+SEVERAL = (
+    LESSON
+    + """\
 # %%
 def own(c):
     square = c * c
@@ -37,6 +39,7 @@ def own(c):
 for _ in range(3):
     own(Tensor(3.0, requires_grad=True))
 """
+)
 
 
 @pytest.fixture
