@@ -93,7 +93,8 @@ def _gaps(shown: np.ndarray, rows: np.ndarray) -> dict[int, str]:
     for k, (before, after) in enumerate(pairwise(edges)):
         missing = after - before - 1
         if missing:
-            zero = "" if rows[before + 1 : after].any() else ", all 0"
+            some = rows[before + 1].any() or rows[before + 1 : after].any()  # one row tells mostly
+            zero = "" if some else ", all 0"
             gaps[k] = f"{missing:,} row{'s' * (missing != 1)}{zero}"
     return gaps
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MOST = 8  # rows of a table that are gone through one by one; of a longer one those that matter
 
 
+MANY = 4_000_000  # numbers that are looked through for the largest
+
+
 class Choice(NamedTuple):
     """An entry of what a step gives: which of its parts, and where in it."""
 
@@ -39,8 +42,16 @@ def first(trace: Trace, step: int, part: int = 0) -> Choice | None:
             return None
         row, column = np.unravel_index(np.argmax(np.abs(array.values)), array.values.shape)
         return Choice(part, (int(array.rows[row]), int(column)))
-    largest = np.unravel_index(np.argmax(np.abs(array)), array.shape)
-    return Choice(part, tuple(map(int, largest)))
+    return Choice(part, tuple(map(int, np.unravel_index(_largest(array), array.shape))))
+
+
+def _largest(array: np.ndarray) -> int:
+    """Where the largest entry stands, flat; of very many numbers the largest of the first ones."""
+    flat = array.reshape(-1)[:MANY]
+    if flat.dtype.kind == "c":
+        flat = np.abs(flat)
+    high, low = int(np.argmax(flat)), int(np.argmin(flat))  # without a copy, as abs would be
+    return high if not flat[high] < -flat[low] else low
 
 
 def checked(trace: Trace, step: int, choice: Choice | None) -> Choice | None:

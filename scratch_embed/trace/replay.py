@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
-from scratch_embed.ops import dropout
+from scratch_embed.ops import attention, dropout, matmul, onehot, project, tied_cross_entropy
 from scratch_embed.tensor import Tensor
 from scratch_embed.trace.walk import ForwardStep
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 STEP = 5_000  # numbers that could be read in the time that calling a step takes
+PRODUCTS = 20  # that are multiplied and added in the time that reading a number takes
 
 
 class Use(NamedTuple):
@@ -121,6 +122,19 @@ def work(trace: Trace, moving: Iterable[Use], most: int) -> int:
             reached.add(at.name)
             total += STEP + at.out.size
             total += sum(np.size(held.value) for held in at.inputs if held.name)
+            total += products(at) // PRODUCTS
         if total > most:
             break
     return total
+
+
+def products(at: ForwardStep) -> int:
+    """How many numbers the matrix products of a step multiply; 0 where it has none."""
+    first, forward = at.inputs[0].value, at.node.forward
+    if forward in (matmul.matmul_forward, project.project_forward, onehot.onehot_product_forward):
+        return at.out.size * first.shape[-1]
+    if forward is attention.attention_forward:
+        return 2 * at.node.saved.weights.size * first.shape[-1]
+    if forward is tied_cross_entropy.tied_cross_entropy_forward:
+        return 3 * first.size * len(at.inputs[1].value)  # it makes both gradients, too
+    return 0

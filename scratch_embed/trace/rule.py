@@ -18,6 +18,7 @@ from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
 
 MOST_LINES = 3
+MOST_NUMBERS = 4_000_000  # of probabilities that are found again; of more their logarithms are told
 PACKAGE = Path(__file__).parents[1]
 WORD = re.compile(r"[A-Za-z]\w*")
 HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
@@ -55,7 +56,9 @@ def needed(at: ForwardStep) -> dict[str, np.ndarray]:
             found[field] = value
         elif hasattr(value, "_fields"):  # CBOW keeps what skip-gram does, of the mean of a window
             found |= {given.name: given.value for given in at.inputs[1:3]}
-    return {name: value for name, value in found.items() if name not in HIDDEN} | derived(at)
+    more = derived(at)
+    hidden = HIDDEN if more else ()
+    return {name: value for name, value in found.items() if name not in hidden} | more
 
 
 def derived(at: ForwardStep) -> dict[str, np.ndarray]:
@@ -67,9 +70,10 @@ def derived(at: ForwardStep) -> dict[str, np.ndarray]:
     if inner is not None:
         told = inner.center, inner.positive_score, inner.negative_scores
         return dict(zip(("h", "positive_score", "negative_scores"), told))
-    if log_p is None:
+    log_p = log_p.value if isinstance(log_p, Same) else log_p
+    if log_p is None or log_p.size > MOST_NUMBERS:
         return {}
-    p = np.exp(log_p.value if isinstance(log_p, Same) else log_p)
+    p = np.exp(log_p)
     return {"p": p.reshape(at.inputs[0].value.shape)}
 
 

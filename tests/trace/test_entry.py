@@ -12,7 +12,7 @@ from scratch_embed import functional as F
 from scratch_embed.layers import Linear
 from scratch_embed.models import NextToken
 from scratch_embed.tensor import differentiable
-from scratch_embed.trace import slopes, trace
+from scratch_embed.trace import replay, slopes, trace
 from scratch_embed.trace.choice import Choice, first, moved
 from scratch_embed.trace.entry import AGREES, DIFFERS
 from scratch_embed.trace.forwards import forward_entry
@@ -272,6 +272,16 @@ def test_names_of_a_layer_say_whose_and_a_bare_array_keeps_its_own():
 def test_what_would_take_long_is_not_nudged(monkeypatch):
     monkeypatch.setattr("scratch_embed.trace.entry.LARGE", 10)
     assert "no nudge: it would compute more than 10 numbers" in trace(leaf(3).sum()).entry(2).text()
+
+
+def test_products_count_as_work(monkeypatch):
+    """The tied loss reads few numbers and multiplies many: 6 h of 4, a table of 5 rows, 3 times."""
+    walk = trace(MAKE["tied"]())
+    assert replay.products(walk.forward[0]) == 3 * 24 * 5
+    monkeypatch.setattr("scratch_embed.trace.entry.LARGE", replay.STEP + 100)
+    assert "agrees" in walk.entry(2).text()
+    monkeypatch.setattr(replay, "PRODUCTS", 1)
+    assert "no nudge" in walk.entry(2).text()
 
 
 def test_arrows_go_through_rows_that_matter_and_on_to_the_next_part():
