@@ -284,8 +284,7 @@ def _stack(ax, words) -> None:
     ax.figure.draw_without_rendering()  # now the layout is made, and each word has its place
     points_per_pixel = 72 / ax.figure.dpi
     points = ax.transData.transform([word.xy for word in words])
-    half = 3 / points_per_pixel
-    taken = [Bbox.from_extents(*(point - half), *(point + half)) for point in points]
+    taken = [Bbox([point - 3 / points_per_pixel, point + 3 / points_per_pixel]) for point in points]
     for word in sorted(words, key=lambda word: -Text.get_window_extent(word).y0):
         box = home = Text.get_window_extent(word)  # of the word itself, without its line
         while under := [other for other in taken if box.overlaps(other)]:
@@ -304,18 +303,8 @@ def _frame_rows(ax, rows, shape) -> None:
     for v in rows:
         if not 0 <= v < shape[0]:
             raise IndexError(f"highlight holds {v}, outside 0..{shape[0] - 1}.")
-        ax.add_patch(
-            Rectangle(
-                (-0.5, v - 0.5),
-                shape[1],
-                1,
-                fill=False,
-                ec=PALETTE["black"],
-                lw=min(2.0, height / 6),
-                clip_on=False,
-                zorder=3,
-            )
-        )
+        look = {"fill": False, "ec": PALETTE["black"], "lw": min(2.0, height / 6)}
+        ax.add_patch(Rectangle((-0.5, v - 0.5), shape[1], 1, **look, clip_on=False, zorder=3))
         ax.annotate(
             "",
             (shape[1] - 0.5, v),
