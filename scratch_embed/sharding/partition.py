@@ -83,6 +83,12 @@ class Partition:
         return np.arange(shard, self.num_embeddings, self.shards) * back % self.num_embeddings
 
     def split(self, ids: np.ndarray) -> list[np.ndarray]:
-        """For each shard the positions in `ids` of those that it owns, in the order of `ids`."""
+        """For each shard the positions in `ids` of those that it owns, in the order of `ids`.
+
+        >>> [at.tolist() for at in Partition(6, 2).split(np.array([1, 0, 3, 4]))]
+        [[1, 3], [0, 2]]
+        """
         owner = self.owner(ids)
-        return [np.flatnonzero(owner == shard) for shard in range(self.shards)]
+        order = np.argsort(owner, kind="stable")  # equal owners stay in the order of ids
+        ends = np.searchsorted(owner[order], np.arange(1, self.shards))
+        return np.split(order, ends)
