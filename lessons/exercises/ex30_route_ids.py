@@ -79,11 +79,6 @@ def check(trial):
     trial.same("send_back", mistakes=SUMS, ids=few, dout=np.ones((2, 2)), num_shards=3)
 
 
-def _each_use(ids, num_shards):
-    ids = np.sort(ids)
-    return tuple(ids[ids % num_shards == s] for s in range(num_shards))
-
-
 def _as_they_come(ids, num_shards):
     _, first = np.unique(ids, return_index=True)
     ids = ids[np.sort(first)]
@@ -114,14 +109,19 @@ def _averaged(ids, dout, num_shards):
 
 
 ROUTES = {
-    "route asks for a row at each of its uses: each travels once": _each_use,
-    "route gives the ids in the order of the batch: they must rise": _as_they_come,
-    "route gives the places id // num_shards: it should give the ids": _places,
+    ("route gives the ids in the order of the batch: they must rise", "dict|set|index"): (
+        _as_they_come
+    ),
+    ("route gives the places id // num_shards: it should give the ids", "//"): _places,
 }
 ORDERS = {
-    "put_back reads the answers as if they stood in the order of the ids": _order_forgotten,
+    ("put_back reads the answers as if they stood in the order of the ids", "concatenate|stack"): (
+        _order_forgotten
+    ),
 }
 SUMS = {
-    "send_back keeps only the last gradient of a row: its uses add up": _last_only,
-    "send_back averages the uses of a row: they add up": _averaged,
+    ("send_back keeps only the last gradient of a row: its uses add up", r"\] \+?= *dout"): (
+        _last_only
+    ),
+    ("send_back averages the uses of a row: they add up", "bincount|counts|mean"): _averaged,
 }

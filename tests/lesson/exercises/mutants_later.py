@@ -286,7 +286,7 @@ LATER = [
     *of(
         "route_ids",
         ("each use", "    distinct = np.unique(ids)\n", "    distinct = np.sort(ids)\n",
-         "route asks for a row at each of its uses"),
+         "of route, result 0, has shape"),
         ("as they come", "    distinct = np.unique(ids)\n",
          "    distinct = np.array(list(dict.fromkeys(ids.tolist())))\n",
          "route gives the ids in the order of the batch"),
