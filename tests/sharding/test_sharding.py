@@ -22,7 +22,8 @@ def test_every_row_has_one_owner_and_one_place(rows, shards, by):
         mine = cut.rows_of(shard)
         assert (owner[mine] == shard).all() and place[mine].tolist() == list(range(len(mine)))
         assert sorted(mine) == np.flatnonzero(owner == shard).tolist()
-    assert sum(len(cut.rows_of(shard)) for shard in range(shards)) == rows
+    sizes = [len(cut.rows_of(shard)) for shard in range(shards)]
+    assert sum(sizes) == rows and max(sizes) - min(sizes) <= 1
 
 
 def test_a_hash_gives_each_shard_as_much_and_parts_neighbours():
@@ -31,6 +32,16 @@ def test_a_hash_gives_each_shard_as_much_and_parts_neighbours():
     counts = np.bincount(owner, minlength=64)
     assert counts.min() > 900 and counts.max() < 1100
     assert np.mean(owner[1:] == owner[:-1]) < 0.05
+
+
+@pytest.mark.parametrize("rows", [16_154, 50_257, 1_000_003])
+@pytest.mark.parametrize("shards", [8, 64, 1024])
+def test_by_hash_the_first_ids_lie_more_evenly_than_by_chance(rows, shards):
+    """They are the hot ones. Of 1,024 thrown into 1,024 shards by chance one gets 5 to 7."""
+    cut = Partition(rows, shards)
+    for each in (1, 2, 4, 8):
+        first = cut.owner(np.arange(each * shards))
+        assert np.bincount(first, minlength=shards).max() <= each + 3
 
 
 @pytest.mark.parametrize(
