@@ -25,6 +25,7 @@
 
 # %%
 import pickle
+from functools import cache
 
 import numpy as np
 
@@ -105,29 +106,31 @@ print(f"  rows a step: {rows.min():,.0f} to {rows.max():,.0f}, of {BATCH:,} word
 
 
 # %%
-def asked(rng, workers, copied=0, even=False):
-    """The distinct rows of each worker, one after another."""
-    lists = []
+@cache
+def asked(seed, step, workers, even=False):
+    """(V,) how many of the workers ask for each row."""
+    rng, times = np.random.default_rng([seed, step, workers]), np.zeros(V, np.int64)
     for first in rng.integers(len(ids) - BATCH, size=workers):
         read = rng.integers(V, size=BATCH) if even else ids[first : first + BATCH]
-        rows = np.unique(read)
-        lists.append(rows[rows >= copied])
-    return np.concatenate(lists)
+        times += np.bincount(read, minlength=V) > 0  # a row that one reads often travels once
+    return times
 
 
-def loads(rng, shards, by, **more):
+def loads(seed, step, shards, by, copied=0, even=False):
     """(S,) the rows that each shard sends in a step."""
-    chance = by == "chance"
     rows = np.arange(V)
-    owner = rng.permutation(V) % shards if chance else Partition(V, shards, by).owner(rows)
-    return np.bincount(owner[asked(rng, shards, **more)], minlength=shards)
+    if by == "chance":
+        owner = np.random.default_rng([seed, step]).permutation(V) % shards
+    else:
+        owner = Partition(V, shards, by).owner(rows)
+    sent = np.where(rows < copied, 0, asked(seed, step, shards, even))
+    return np.bincount(owner, sent, minlength=shards)
 
 
-def busiest(seed, steps, shards, by, **more):
+def busiest(seed, steps, **how):
     """The busiest shard over the mean, in the mean of the steps."""
-    rng = np.random.default_rng(seed)
-    steps = [loads(rng, shards, by, **more) for _ in range(steps)]
-    return float(np.mean([load.max() / load.mean() for load in steps]))
+    found = [loads(seed, step, **how) for step in range(steps)]
+    return float(np.mean([load.max() / load.mean() for load in found]))
 
 
 KINDS = {
@@ -165,8 +168,7 @@ for S in SHARDS:
 # that nobody has read: an all-reduce, which sends and receives about twice their size a worker.
 
 # %%
-rng = np.random.default_rng(0)
-every, rest = (len(asked(rng, 64, copied=c)) / 64 for c in (0, COPIED))
+every, rest = (asked(0, 0, 1024)[c:].sum() / 1024 for c in (0, COPIED))
 print(f"  a worker asks for {every:,.0f} rows; with copies for {rest:,.0f}, of 64 numbers each")
 saved, price = (every - rest) * 64 * 4 * 2 / 1e3, COPIED * 64 * 4 * 2 / 1e3
 rows = [np.median(results.final(f"{kind}, 1,024")) for kind in ("hash", "hash, hottest copied")]
@@ -184,7 +186,7 @@ for kind, colour in zip(KINDS, colours, strict=False):
     axes[0].plot(SHARDS, middle, "o-", color=colour, label=kind)
     axes[0].vlines(SHARDS, [f.min() for f in finals], [f.max() for f in finals], color=colour)
 for kind, colour in zip(list(KINDS)[:3], colours, strict=False):
-    load = np.sort(loads(np.random.default_rng(0), 64, **KINDS[kind]))[::-1]
+    load = np.sort(loads(0, 0, 64, **KINDS[kind]))[::-1]
     axes[1].plot(np.arange(1, 65), load, color=colour, label=kind)
 axes[0].set(xscale="log", yscale="log", xlabel="shards (and workers)", ylabel="busiest / mean load")
 axes[0].set_xticks(SHARDS, [f"{S:,}" for S in SHARDS])
