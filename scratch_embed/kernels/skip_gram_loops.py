@@ -9,6 +9,8 @@ import numpy as np
 
 from scratch_embed.kernels.words import prange, prefetch
 
+SIX = 6  # rows of outputs that a neighbour meets at a time: the word and five negatives
+
 
 def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, rate, parts):
     """Learn from the places first .. first + len(targets) - 1 of the text, one after the other.
@@ -16,10 +18,12 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
     The word at place i stands in targets[i - first, 0], its K negatives after it. Each neighbour,
     up to widths[i - first] away, is told apart from them: an `sgns` step of size `rate`, with the
     neighbour as c, the word as o and the negatives as u. The place is one small batch (Ji et al.
-    2016): all its neighbours share the negatives, and the K + 1 rows of outputs move once, by the
-    sum of their steps, when all neighbours have been met. That is less to write, and less that two
-    threads take from each other. A negative that is the word itself is passed over, as in
-    word2vec.c.
+    2016): all its neighbours share the negatives, and the rows of outputs move once, by the sum of
+    their steps, when all neighbours have been met. That is less to write, and less that two threads
+    take from each other. A negative that is the word itself is passed over, as in word2vec.c.
+
+    SIX rows are met in one pass over the numbers of a neighbour, and written out: a loop for each
+    row would take half as long again. More than five negatives follow as batches of their own.
 
     sigmoid[a] is s(x) for the scores x in the a-th part of -reach .. reach; a table is much faster
     than the exponential, and word2vec.c has one as well.
@@ -28,44 +32,56 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
     waiting for each other (Niu et al. 2011, "Hogwild!"), and now and then a step is lost.
     """
     half, step = len(sigmoid) / 2, len(sigmoid) / (2 * reach)
-    size, odd = targets.shape[1], targets.shape[1] % 2
+    zero = vectors.dtype.type(0)
     for part in prange(parts):
-        errors = np.empty(size, vectors.dtype)
-        moves = np.empty((size, vectors.shape[1]), vectors.dtype)
+        rows, errors = np.empty(SIX, np.int64), np.empty(SIX, vectors.dtype)
+        moves = np.empty((SIX, vectors.shape[1]), vectors.dtype)
         last = (part + 1) * len(targets) // parts
         for n in range(part * len(targets) // parts, last):
-            i = first + n
-            moves[:] = 0
-            for j in range(max(i - widths[n], 0), min(i + widths[n] + 1, len(text))):
-                if j == i:
-                    continue
-                c = text[j]
-                for k in range(size):
-                    u, score = targets[n, k], vectors.dtype.type(0)
+            i, word = first + n, targets[n, 0]
+            for six in range(0, targets.shape[1], SIX):
+                for k in range(SIX):  # in place of those that are missing the word: passed over
+                    rows[k] = targets[n, six + k] if six + k < targets.shape[1] else word
+                u0, u1, u2, u3, u4, u5 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+                moves[:] = 0
+                for j in range(max(i - widths[n], 0), min(i + widths[n] + 1, len(text))):
+                    if j == i:
+                        continue
+                    c = text[j]
+                    prefetch(vectors, text[min(j + 1, len(text) - 1)])
+                    s0 = s1 = s2 = s3 = s4 = s5 = zero
                     for d in range(vectors.shape[1]):
-                        score += vectors[c, d] * outputs[u, d]
-                    errors[k] = score
-                for k in range(size):
-                    a = int(min(max(errors[k] * step + half, 0), len(sigmoid) - 1))
-                    errors[k] = rate * ((k == 0) - sigmoid[a])
-                    errors[k] *= k == 0 or targets[n, k] != targets[n, 0]
-                for k in range(size):
-                    e = errors[k]
+                        x = vectors[c, d]
+                        s0 += x * outputs[u0, d]
+                        s1 += x * outputs[u1, d]
+                        s2 += x * outputs[u2, d]
+                        s3 += x * outputs[u3, d]
+                        s4 += x * outputs[u4, d]
+                        s5 += x * outputs[u5, d]
+                    errors[0], errors[1], errors[2] = s0, s1, s2
+                    errors[3], errors[4], errors[5] = s3, s4, s5
+                    for k in range(SIX):
+                        a = int(min(max(errors[k] * step + half, 0), len(sigmoid) - 1))
+                        errors[k] = rate * ((six + k == 0) - sigmoid[a])
+                        errors[k] *= six + k == 0 or rows[k] != word
+                    e0, e1, e2 = errors[0], errors[1], errors[2]
+                    e3, e4, e5 = errors[3], errors[4], errors[5]
                     for d in range(vectors.shape[1]):
-                        moves[k, d] += e * vectors[c, d]
-                for k in range(odd):
-                    e, u = errors[k], targets[n, k]
+                        x = vectors[c, d]
+                        back = e0 * outputs[u0, d] + e1 * outputs[u1, d] + e2 * outputs[u2, d]
+                        back += e3 * outputs[u3, d] + e4 * outputs[u4, d] + e5 * outputs[u5, d]
+                        vectors[c, d] = x + back
+                        moves[0, d] += e0 * x
+                        moves[1, d] += e1 * x
+                        moves[2, d] += e2 * x
+                        moves[3, d] += e3 * x
+                        moves[4, d] += e4 * x
+                        moves[5, d] += e5 * x
+                for k in range(SIX):
+                    u = rows[k]
                     for d in range(vectors.shape[1]):
-                        vectors[c, d] += e * outputs[u, d]
-                for k in range(odd, size, 2):  # two rows for each time that vectors[c] is written
-                    e, u = errors[k], targets[n, k]
-                    f, v = errors[k + 1], targets[n, k + 1]
-                    for d in range(vectors.shape[1]):
-                        vectors[c, d] += e * outputs[u, d] + f * outputs[v, d]
-            for k in range(size):
-                u = targets[n, k]
-                for d in range(vectors.shape[1]):
-                    outputs[u, d] += moves[k, d]
+                        outputs[u, d] += moves[k, d]
+            for k in range(targets.shape[1]):
                 prefetch(outputs, targets[min(n + 1, last - 1), k])
 
 
