@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from scratch_embed.arguments import check_count
 from scratch_embed.sharding import Shard, ShardedEmbedding
 
 try:
@@ -27,8 +26,8 @@ except ImportError as error:
     ) from None
 
 LOST = (RayActorError, GetTimeoutError)  # a process or machine that is gone, or does not answer
-ANSWER = 600.0  # seconds that a process has to begin; on a call it may take as long as it likes
-TRIES = 5  # losses in a row, without a checkpoint between them, after which it is no accident
+ANSWER = 600.0  # seconds after which one that does not answer is taken for lost
+AT_ONCE = 16  # calls that a shard takes at the same time: workers wait in it for one another
 
 
 def start(address: str | None = None, **options) -> None:
@@ -38,7 +37,7 @@ def start(address: str | None = None, **options) -> None:
         ray.init(address=address, log_to_driver=False, **quiet, **options)
 
 
-def place(plans: Sequence[dict]) -> Actors:
+def place(plans: Sequence[tuple]) -> Actors:
     """Start an actor for each shard, for `ShardedEmbedding(..., place=cluster.place)`."""
     start()
     return Actors(plans)
@@ -47,7 +46,7 @@ def place(plans: Sequence[dict]) -> Actors:
 class Actors:
     """The shards as actors. Can be sent to another process, which then asks the same actors."""
 
-    def __init__(self, plans: Sequence[dict]):
+    def __init__(self, plans: Sequence[tuple]):
         self.plans = list(plans)
         self.actors = [_begin(plan) for plan in self.plans]
 
@@ -59,18 +58,16 @@ class Actors:
         ]
         return _answers(asked)
 
-    def revive(self) -> bool:
-        """Start anew what does not live any more; returns whether anything did not."""
-        dead = [k for k, actor in enumerate(self.actors) if not _lives(actor)]
-        for k in dead:
-            self.actors[k] = _begin(self.plans[k])
-        return bool(dead)
+    def revive(self) -> None:
+        """Start anew what does not live any more."""
+        for k, actor in enumerate(self.actors):
+            if not _lives(actor):
+                self.actors[k] = _begin(self.plans[k])
 
 
-def _begin(plan: dict):
-    waiting = 2 * plan["workers"] + 2  # calls at once: workers wait in a shard for one another
-    options = {"max_concurrency": waiting, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
-    return ray.remote(Shard).options(**options).remote(**plan)
+def _begin(plan: tuple):
+    options = {"max_concurrency": AT_ONCE, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
+    return ray.remote(Shard).options(**options).remote(*plan)
 
 
 def _lives(actor) -> bool:
@@ -82,15 +79,10 @@ def _lives(actor) -> bool:
 
 
 def _answers(asked: list) -> list:
-    """All answers; the first error as soon as it comes, also while others still wait."""
-    pending = list(asked)
     try:
-        while pending:
-            came, pending = ray.wait(pending)
-            ray.get(came)
-        return ray.get(asked)
+        return ray.get(asked, timeout=ANSWER)
     except RayTaskError as error:
-        raise error.cause from error  # what was raised there, and under it where
+        raise error.cause from None  # what the shard itself said
 
 
 class _Worker:
@@ -126,44 +118,34 @@ def train(
 
     work : (layer, step, worker) -> loss. It looks up, and calls `backward`; it draws its batch from
         step and worker alone, so that a step that is taken again is the same step. With several
-        workers it runs in other processes: what it needs from here is copied to them, and what it
-        changes beside the table is not in the checkpoint.
+        workers it runs in other processes: what it needs from here is copied to them.
     workers : as many as the layer was made for. told : hears what was lost and taken up again.
 
     Returns the losses of each step since it began or went on, one of each worker. When a shard, a
     worker or a machine dies, whatever died is started anew, and all go on from the last checkpoint:
     in step the table ends on the same bits as if nothing had happened.
-
-    Raises what `work` raises, and the loss of a process after five in a row without a checkpoint.
     """
-    for name, count in (("steps", steps), ("workers", workers), ("every", every)):
-        check_count(count, name)
-    made_for = layer.shards.plans[0]["workers"]
-    if workers != made_for:
-        raise ValueError(f"workers is {workers}, and the layer was made for {made_for}")
     folder = os.path.abspath(folder)  # the shards stand elsewhere
-    done, lost, crew = _last_checkpoint(layer, folder), 0, []
+    done = _last_checkpoint(layer, folder)
     losses: list[list[float]] = []
-    try:
-        while done < steps:
-            crew = crew or _crew(work, layer, workers)
-            last = min(done + every, steps)
-            try:
-                asked = [worker.take.remote(done, last) for worker in crew]
-                taken = list(zip(*_answers(asked), strict=True))
-                layer.steps = last
-                layer.save(folder)
-            except LOST as error:
-                lost += 1
-                if lost == TRIES:
-                    raise
-                told(f"lost: {type(error).__name__}; going back to step {done}")
-                crew = _dismiss(crew)
-                done = _last_checkpoint(layer, folder)
-            else:
-                losses, done, lost = losses + [list(step) for step in taken], last, 0
-    finally:
-        _dismiss(crew)
+    crew = _crew(work, layer, workers)
+    while done < steps:
+        last = min(done + every, steps)
+        try:
+            asked = [worker.take.remote(done, last) for worker in crew]
+            taken = list(zip(*_answers(asked), strict=True))
+            layer.steps = last
+            layer.save(folder)
+            losses += map(list, taken)
+            done = last
+        except LOST as error:
+            told(f"lost: {type(error).__name__}; going back to step {done}")
+            done = _last_checkpoint(layer, folder)
+            for worker in crew:
+                ray.kill(worker)
+            crew = _crew(work, layer, workers)
+    for worker in crew:
+        ray.kill(worker)
     return losses
 
 
@@ -172,29 +154,21 @@ def _crew(work: Callable, layer: ShardedEmbedding, workers: int) -> list:
     return [begin.remote(work, layer, worker) for worker in range(workers)]
 
 
-def _dismiss(crew: list) -> list:
-    """End what still works, and forget it. A push on its way is of a life that is over."""
-    for worker in crew:
-        ray.kill(worker)
-    return []
-
-
 def _last_checkpoint(layer: ShardedEmbedding, folder: str) -> int:
     """Bring every shard, also those that died, to the last checkpoint; returns its step.
 
-    Where there is none yet, this is the first. Again, if more dies meanwhile.
+    Where there is none yet, nobody has taken a step: then this is the first. Again, if more dies.
     """
-    for left in reversed(range(TRIES)):
+    while True:
+        layer.shards.revive()
         try:
-            begun_anew = layer.shards.revive()
-            try:
-                return layer.load(folder)
-            except FileNotFoundError:
-                if layer.steps and begun_anew:
-                    raise  # its rows are gone, and were never saved
-            layer.save(folder)
             return layer.load(folder)
-        except LOST:
-            if not left:
+        except FileNotFoundError:
+            if layer.steps:
                 raise
-    raise AssertionError("the last try returns or raises")
+        except LOST:
+            continue
+        try:
+            layer.save(folder)
+        except LOST:
+            continue

@@ -52,7 +52,9 @@ def project_forward(
                 f"bias {bias.shape} does not fit weight {weight.shape}: it holds one number for "
                 f"each row, ({len(weight)},)"
             )
-        logits = logits + bias
+        # Where the sum is of the same kind, in the same memory: it may be the largest array.
+        same = np.result_type(logits, bias) == logits.dtype
+        logits = np.add(logits, bias, out=logits if same else None)
     return logits, ProjectSaved(h, weight, bias is not None)
 
 

@@ -6,7 +6,7 @@ reading.py   what one reads off a Tensor without writing on the tape
 tensor.py    what one writes with: Tensor, its operators, and how a pair becomes an operation
 """
 
-from scratch_embed.tensor.tape import Node, no_grad, tape
+from scratch_embed.tensor.tape import Node, lean, no_grad, tape
 from scratch_embed.tensor.tensor import Tensor, differentiable
 
-__all__ = ["Node", "Tensor", "differentiable", "no_grad", "tape"]
+__all__ = ["Node", "Tensor", "differentiable", "lean", "no_grad", "tape"]

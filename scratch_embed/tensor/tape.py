@@ -23,8 +23,9 @@ from scratch_embed.watch import Kept, arrays, has_changed, keep, owner, written_
 _adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
 
 
-class _Recording(threading.local):
-    on = True  # each Python thread switches its own
+class _Recording(threading.local):  # each Python thread switches its own
+    on = True
+    lean = False  # see `lean`
 
 
 recording = _Recording()
@@ -70,7 +71,7 @@ class Node(NamedTuple):
 
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
-        given = [t.data if isinstance(t, Variable) else t for t in self.inputs]
+        given = [getattr(t, "data", None) if isinstance(t, Variable) else t for t in self.inputs]
         places = [
             place
             for place, value in enumerate(given)
@@ -110,7 +111,9 @@ class Variable:
     Everything else that one does with a Tensor is in `reading.py` and `tensor.py`.
     """
 
-    __slots__ = ("data", "grad", "requires_grad", "retains_grad", "name", "node", "__weakref__")
+    __slots__ = (
+        "data", "grad", "requires_grad", "retains_grad", "name", "node", "_stand_in", "__weakref__"
+    )  # fmt: skip
 
     data: np.ndarray
     grad: np.ndarray | RowGrad | None
@@ -149,7 +152,20 @@ class Variable:
         """
         if not self.requires_grad:
             raise RuntimeError("retain_grad() of a tensor that requires no gradient")
+        if hasattr(self, "_stand_in"):
+            raise RuntimeError(
+                "retain_grad() comes too late for a lean tape: call it before the tensor is used"
+            )
         self.retains_grad = True
+
+    def stand_in(self) -> Variable:
+        """What a lean tape holds in place of this tensor: itself when it is a leaf or retains a
+        gradient; otherwise all but its numbers, which are free when nobody else holds them."""
+        if self.node is None or self.retains_grad:
+            return self
+        if not hasattr(self, "_stand_in"):
+            self._stand_in = StandIn(self)
+        return self._stand_in
 
     def _seed(self, grad) -> np.ndarray:
         if not self.requires_grad:
@@ -174,6 +190,23 @@ class Variable:
     def _accumulate(self, grad: np.ndarray | RowGrad) -> None:
         with _adding:
             self.grad = grad if self.grad is None else self.grad + grad
+
+
+class StandIn(Variable):
+    """The place of a tensor on a lean tape, without its numbers."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, tensor: Variable):
+        self.shape, self.dtype, self.name = tensor.shape, tensor.dtype, tensor.name
+        self.node, self.requires_grad, self.retains_grad = tensor.node, tensor.requires_grad, False
+
+    @property
+    def data(self) -> np.ndarray:
+        raise AttributeError(
+            f"the numbers of this tensor of shape {self.shape} were not kept: compute it again "
+            "outside lean() to look at them"
+        )
 
 
 def tape(root: Variable) -> list[Variable]:
@@ -238,11 +271,33 @@ def no_grad() -> Iterator[None]:
         recording.on = before
 
 
+@contextmanager
+def lean() -> Iterator[None]:
+    """Keep on the tape only what backward reads, inside this block, in this Python thread.
+
+    Otherwise it holds every tensor in between, which `trace` and `gradcheck` look at: of a
+    Transformer's numbers a third that no gradient needs. The gradients are the same.
+
+    >>> from scratch_embed import Tensor
+    >>> x = Tensor([1.0, 2.0], requires_grad=True)
+    >>> with lean():
+    ...     loss = (x * x + 3).sum()             # the sum of x^2 and 3 is let go
+    >>> loss.backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
+    """
+    before, recording.lean = recording.lean, True
+    try:
+        yield
+    finally:
+        recording.lean = before
+
+
 def _name(value: Any) -> str | None:
     """The name of a Tensor, or of the one that it is a view of, as E of E.T."""
     while isinstance(value, Variable):
         source = value.node.inputs[0] if value.node else None
-        if value.name or not isinstance(source, Variable):
+        if value.name or not isinstance(source, Variable) or isinstance(source, StandIn):
             return value.name
         value = source if owner(source.data) is owner(value.data) else None
     return None

@@ -217,6 +217,8 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
         out, saved = forward(*arrays, **options)
         result = Tensor(out)
         if learns and recording.on:
+            if recording.lean:
+                args = tuple(a.stand_in() if isinstance(a, Tensor) else a for a in args)
             result.requires_grad = True
             result.node = Node(
                 next(clock), name, args, options, saved, keep_all(saved),

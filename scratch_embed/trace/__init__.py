@@ -67,6 +67,8 @@ def traced(loss: Tensor, grad, names: dict[str, Tensor], scope: dict[int, str]) 
     """`trace`, with the variables to name tensors by: `names.variables` of a frame's."""
     start = loss._seed(grad)
     tensors = tape(loss)
+    for tensor in tensors:
+        tensor.data  # noqa: B018 - of a lean tape, which has no numbers to tell, this is an error
     book = Names(tensors, names, scope)
     forward = walk_forward(tensors, book)
     backward, gradients = walk_backward(tensors, start, book)

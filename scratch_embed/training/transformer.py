@@ -10,7 +10,7 @@ from scratch_embed.layers import GPTInput, LayerNorm, TransformerBlock
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.optim import Optimizer, clip_grad_norm
-from scratch_embed.tensor import Tensor, no_grad
+from scratch_embed.tensor import Tensor, lean, no_grad
 from scratch_embed.watch import watching
 
 
@@ -100,7 +100,7 @@ def take_step(model: Transformer, optimizer: Optimizer, batch: np.ndarray) -> fl
     The gradients are shortened to a length of 1 at most. Returns the loss before the step.
     """
     optimizer.zero_grad()
-    with watching(0):  # only the optimiser writes to the weights, and it says so
+    with watching(0), lean():  # only the optimiser writes to the weights, and it says so
         loss = model.loss(batch[:, :-1], batch[:, 1:])
         loss.backward()
     clip_grad_norm(optimizer.params, 1.0)
