@@ -9,6 +9,7 @@
     walk.backward[0].parts           # its steps as arrays
     walk.html("trace.html")          # a page to walk through, in one file
     walk.figure(5)                   # the graph after five steps, as a matplotlib Figure
+    walk.figure(8, (0, (2, 1)))      # ... with entry [2, 1] of step 8 marked and worked out
 
 Nothing in the engine prints or calls back for this: the tape holds all there is to tell.
 """
@@ -199,32 +200,31 @@ class Trace:
                 rows[part.parent] = found
         return rows
 
-    def entry(self, step: int, choice: tuple | None = None) -> Working:
+    def entry(self, step: int, entry: tuple | None = None) -> Working:
         """One entry of what a step gives, worked out with its numbers, its nudge and its code.
 
-        choice : (which part, counted from 0; its index). None takes the largest entry. Only what
+        entry : (which part, counted from 0; its index). None takes the largest entry. Only what
         this entry needs is computed. Raises IndexError for an entry that is not there.
         """
         from scratch_embed.trace.entry import backward_entry
         from scratch_embed.trace.forwards import forward_entry
 
         at = self.steps[self.position(step) - 1]
-        choice = checked(self, step, choice if choice is None else Choice(*choice))
+        choice = checked(self, step, _chosen(entry))
         if choice is None:
             raise IndexError(f"step {step} gives no numbers to choose from")
         if isinstance(at, ForwardStep):
             return forward_entry(at, choice.index)
         return backward_entry(self, at, at.parts[choice.part], choice.index)
 
-    def text(self, step: int | None = None, columns: int = 80, choice: tuple | None = None) -> str:
+    def text(self, step: int | None = None, columns: int = 80, entry: tuple | None = None) -> str:
         """One step in words and numbers, within `columns`; step 0 is the plan of the walk.
 
-        choice : the entry that is worked out, as in `entry`.
+        entry : the one that is worked out, as in `entry`.
         """
         from scratch_embed.trace.text import page
 
-        choice = None if choice is None else Choice(*choice)
-        return page(self, self.position(step), columns, choice=choice)
+        return page(self, self.position(step), columns, choice=_chosen(entry))
 
     def __str__(self) -> str:
         from scratch_embed.trace.text import story
@@ -251,22 +251,30 @@ class Trace:
 
         return write(self, path)
 
-    def figure(self, step: int | None = None):
+    def figure(self, step: int | None = None, entry: tuple | None = None):
         """The graph with its values and gradients after `step`, as a matplotlib Figure.
 
-        Raises IndexError for a step that is not there, ValueError for a graph too large to read.
+        entry : (which part, its index) of what the step gives, to be marked and worked out above
+        the graph; None: no entry.
+
+        Raises IndexError for a step or an entry that is not there, ValueError for a graph too large
+        to read.
         """
         from scratch_embed.trace.figure import draw
 
-        return draw(self, self.position(step))
+        return draw(self, self.position(step), _chosen(entry))
 
     def frames(self) -> Iterator:
         """A figure for each step from 0 to the last, all of one size, for an animation."""
         for step in range(len(self) + 1):
             yield self.figure(step)
 
-    def dot(self, step: int | None = None) -> str:
-        """The graph after `step` in the language of Graphviz."""
+    def dot(self, step: int | None = None, entry: tuple | None = None) -> str:
+        """The graph after `step` in the language of Graphviz, with an entry as in `figure`."""
         from scratch_embed.trace.dot import dot
 
-        return dot(self, self.position(step))
+        return dot(self, self.position(step), _chosen(entry))
+
+
+def _chosen(entry: tuple | None) -> Choice | None:
+    return None if entry is None else Choice(*entry)

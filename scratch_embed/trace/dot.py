@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scratch_embed.trace import graph
+from scratch_embed.trace.choice import Choice, checked
 
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
@@ -15,14 +16,18 @@ HEAD = """\
 digraph trace {
   rankdir=LR;
   node [shape=box, style="rounded,filled", fontname="monospace", fontsize=10];
-  edge [fontname="sans-serif", fontsize=9];"""
+  edge [fontname="sans-serif", fontsize=9];
+  labelloc=t; labeljust=l; fontname="monospace"; fontsize=10;"""
 
 
-def dot(trace: Trace, step: int) -> str:
+def dot(trace: Trace, step: int, choice: Choice | None = None) -> str:
     """Nodes n0, n1, ... with the names in their labels, so that any name is allowed."""
-    lines = [HEAD, f"  label={quoted(graph.title(trace, step)[0])};"]
+    choice = None if choice is None else checked(trace, step, choice)
+    head, formula = graph.title(trace, step)
+    told = [head, *formula.splitlines(), *graph.worked(trace, step, choice)]
+    lines = [HEAD, f"  label={quoted(*told)};"]
     node = {}
-    for box in graph.boxes(trace, step):
+    for box in graph.boxes(trace, step, choice):
         node[box.name] = f"n{len(node)}"
         dashed = ', style="rounded,filled,dashed"' if box.state == graph.WAITING else ""
         lines.append(f"  {node[box.name]} [label={quoted(box.name, *box.text)}, "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scratch_embed import plot
 from scratch_embed.trace import graph
+from scratch_embed.trace.choice import Choice, checked
 from scratch_embed.trace.layout import place
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_BOXES = 60
 LETTERS = 8.0  # points, of the monospaced text in a box
+WORDS = 9.0  # of the formula, and of an entry worked out
 WIDE, HIGH = LETTERS * 0.602 / 72, LETTERS * 1.25 / 72  # inches of a letter, and of a line
 PAD = 0.09  # inches between a box and its text
 MARGIN, TOP, BOTTOM = 0.25, 0.95, 0.55  # inches around the drawing
@@ -36,15 +38,16 @@ LEGEND = {
 }
 
 
-def draw(trace: Trace, step: int):
+def draw(trace: Trace, step: int, choice: Choice | None = None):
     """The graph after `step`. Raises ValueError for more boxes than a page can hold."""
+    choice = None if choice is None else checked(trace, step, choice)
     last = graph.boxes(trace, len(trace))
     if len(last) > MOST_BOXES:
         raise ValueError(
             f"this graph has {len(last):,} boxes and a readable figure holds {MOST_BOXES}; trace a "
             "smaller part of it, or use str(trace), trace.text(step) or trace.dot()"
         )
-    now = graph.boxes(trace, step)
+    now = graph.boxes(trace, step, choice)
     sizes = {}
     for ends, box in zip(last, now):  # room for the last step, so that boxes stay where they are
         letters = max(map(len, [ends.name, *ends.text, *box.text, "gradient not yet computed"]))
@@ -53,7 +56,10 @@ def draw(trace: Trace, step: int):
     edges = graph.edges(trace, step)
     spot = place(sizes, [(edge.parent, edge.child) for edge in edges])
 
-    wide, high = max(spot.width, 7.5) + 2 * MARGIN, spot.height + TOP + BOTTOM
+    head, formula = graph.title(trace, step)
+    above = [*formula.splitlines(), *graph.worked(trace, step, choice)]
+    wide = max(spot.width, 7.5, WORDS * 0.602 / 72 * max(map(len, above), default=0)) + 2 * MARGIN
+    high = spot.height + BOTTOM + TOP + WORDS * 1.25 / 72 * (len(above) if choice else 0)
     fig, ax = plot.figure(size=(wide, high))
     fig.set_layout_engine("none")
     ax.set_position([0, 0, 1, 1])
@@ -64,7 +70,7 @@ def draw(trace: Trace, step: int):
         _edge(ax, edge, spot.route[edge.parent, edge.child])
     for box in now:
         _box(ax, box, spot.centre[box.name], sizes[box.name])
-    _words(ax, trace, step, -left + MARGIN, high - BOTTOM)
+    _words(ax, head, above, -left + MARGIN, high - BOTTOM, step <= len(trace.forward))
     return fig
 
 
@@ -112,16 +118,14 @@ def _edge(ax, edge: graph.Edge, way: list[tuple[float, float]]) -> None:
                 bbox={"fc": "white", "ec": "none", "pad": 1.0, "alpha": 0.9})  # fmt: skip
 
 
-def _words(ax, trace: Trace, step: int, left: float, top: float) -> None:
-    """The title, the formula, and what the colours mean."""
+def _words(ax, head: str, lines: list[str], left: float, top: float, forward: bool) -> None:
+    """The title, the formula, the entry worked out, and what the colours mean."""
     from matplotlib.patches import Patch
 
-    head, formula = graph.title(trace, step)
     ax.text(left, top - 0.15, head, size=12, weight="bold", va="top", parse_math=False)
-    ax.text(left, top - 0.42, formula, size=9, va="top", family="DejaVu Sans Mono",
+    ax.text(left, top - 0.42, "\n".join(lines), size=WORDS, va="top", family="DejaVu Sans Mono",
             color="#333333", parse_math=False)  # fmt: skip
-    what = "value" if step <= len(trace.forward) else "gradient"
-    states = FORWARD if what == "value" else tuple(LOOKS)
+    states = FORWARD if forward else tuple(LOOKS)
     marks = [Patch(fc=LOOKS[s][0], ec=LOOKS[s][1], ls=LOOKS[s][2], lw=LOOKS[s][3],
                    label=LEGEND[s]) for s in states]  # fmt: skip
     ax.legend(handles=marks, loc="lower left", ncols=5, fontsize=9, frameon=False,

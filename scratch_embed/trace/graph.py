@@ -6,6 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from scratch_embed.trace.arrays import NOT_YET, lines, shape
+from scratch_embed.trace.choice import Choice
+from scratch_embed.trace.rule import in_names
 from scratch_embed.trace.walk import ForwardStep
 
 if TYPE_CHECKING:
@@ -32,11 +34,11 @@ class Edge(NamedTuple):
     note: str  # which part it brings, on a current edge
 
 
-def boxes(trace: Trace, step: int) -> list[Box]:
-    """Sources first, then what was computed, in order."""
+def boxes(trace: Trace, step: int, choice: Choice | None = None) -> list[Box]:
+    """Sources first, then what was computed, in order. A chosen entry is marked, >so<."""
     state = trace.state(step)
     names = [*trace.sources, *(at.name for at in trace.forward)]
-    return [Box(name, _text(trace, step, name, state), _state(trace, step, name, state))
+    return [Box(name, _text(trace, step, name, state, choice), _state(trace, step, name, state))
             for name in names]  # fmt: skip
 
 
@@ -69,17 +71,25 @@ def _note(parts: list) -> str:
     return f"part{'s' * (len(parts) > 1)} {numbers} of {parts[0].of}"
 
 
+def worked(trace: Trace, step: int, choice: Choice | None, columns: int = 96) -> list[str]:
+    """The chosen entry worked out, as lines of text; none without a choice."""
+    if choice is None or not step:
+        return []
+    return trace.entry(step, choice).text(columns=columns).splitlines()
+
+
 def title(trace: Trace, step: int) -> tuple[str, str]:
-    """What happens at this step, and by which formula."""
+    """What happens at this step, and by which formula, in the names of the learner."""
     if step == 0:
         return f"Before step 1 of {len(trace)}: nothing has been computed", ""
     at = trace.steps[step - 1]
     made = trace.forward_of[at.name]
     if isinstance(at, ForwardStep):
-        return f"Forward {step} of {len(trace.forward)}: {at.name} = {at.expression}", at.formula
+        head = f"Forward {step} of {len(trace.forward)}: {at.name} = {at.expression}"
+        return head, in_names(at.formula, at)
     to = " and ".join(dict.fromkeys(part.parent for part in at.parts))
     what = f"{made.op} passes d{at.name} on to {to}" if to else f"{made.op} passes nothing on"
-    return f"Backward {at.number} of {len(trace.backward)}: {what}", at.rule
+    return f"Backward {at.number} of {len(trace.backward)}: {what}", in_names(at.rule, made)
 
 
 def _state(trace: Trace, step: int, name: str, state) -> str:
@@ -97,14 +107,24 @@ def _state(trace: Trace, step: int, name: str, state) -> str:
     return DONE if state.gradients[name].complete and passed else COLLECTING
 
 
-def _text(trace: Trace, step: int, name: str, state) -> list[str]:
+def _marked(trace: Trace, step: int, name: str, choice: Choice | None) -> tuple | None:
+    """The index that is marked in the box of this name, if the choice lies in it."""
+    if choice is None or not step:
+        return None
+    at = trace.steps[step - 1]
+    here = at.name if isinstance(at, ForwardStep) else at.parts[choice.part].parent
+    return choice.index or None if here == name else None
+
+
+def _text(trace: Trace, step: int, name: str, state, choice: Choice | None) -> list[str]:
     """What a box says below its name. The letter d stands for the gradient of the loss by it."""
     array = trace.sources[name] if name in trace.sources else trace.forward_of[name].out
     told = [f"= {trace.forward_of[name].expression}"] if name in trace.forward_of else []
     told.append(f"shape {shape(array)}")
-    touched = trace.touched.get(name)
+    touched, marked = trace.touched.get(name), _marked(trace, step, name, choice)
+    forward = step <= len(trace.forward)
     if name in state.values:
-        told += lines(state.values[name], touched, **BOX)
+        told += lines(state.values[name], touched, **BOX, chosen=marked if forward else None)
     else:
         told.append(NOT_YET)
     if name in trace.sources and name not in trace.leaves:
@@ -117,4 +137,4 @@ def _text(trace: Trace, step: int, name: str, state) -> list[str]:
     gradient = state.gradients[name]
     parts = f", {gradient.number} of {gradient.of} parts" if gradient.of > 1 else ""
     told.append(f"gradient{parts}")
-    return told + lines(gradient.value, touched, **BOX)
+    return told + lines(gradient.value, touched, **BOX, chosen=None if forward else marked)

@@ -9,6 +9,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from scratch_embed import Tensor
 from scratch_embed.models import NextToken
 from scratch_embed.trace import graph, trace
+from scratch_embed.trace.choice import first
 from scratch_embed.trace.layout import place
 
 
@@ -60,6 +61,25 @@ def test_figures_draw_every_box_and_edge_and_keep_their_size(walk):
         assert "E" in texts and graph.title(walk, step)[0] in texts
         sizes.add(tuple(figure.get_size_inches()))
     assert step == len(walk) and len(sizes) == 1
+
+
+def test_a_chosen_entry_is_marked_and_worked_out_in_figure_and_dot(walk):
+    back = len(walk.forward) + 2  # tanh(...) @ E.T, in these names
+    part = walk.backward[1].parts[0]
+    entry = (0, (1, 2))
+    _, formula = graph.title(walk, back)
+    assert part.parent in formula and "dout" not in formula
+    told = "\n".join(text.get_text() for text in walk.figure(back, entry).axes[0].texts)
+    number = f"d{part.parent}[1,2] = "
+    plain = "\n".join(text.get_text() for text in walk.figure(back).axes[0].texts)
+    for text in (told, walk.dot(back, entry)):
+        assert number in text and "agrees" in text and f">{part.value[1, 2]:.3g}<" in text
+    assert number not in plain and number not in walk.dot(back)
+    box = next(box for box in graph.boxes(walk, 1, first(walk, 1)) if box.name == "lookup_1")
+    assert ">" in "".join(box.text)
+    for draw in (walk.figure, walk.dot):
+        with pytest.raises(IndexError, match="index is"):
+            draw(back, (0, (1, 99)))
 
 
 def test_text_stays_inside_its_box(walk):
