@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -25,10 +26,10 @@ from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import visible
 
 CTRL_C = "Ctrl-C"
-CLEAR = b"\x1b[H\x1b[2J"
-LONGEST = 120  # seconds that a screen may take on a busy machine; then the test fails
+CLEAR, CLOSE = b"\x1b[H\x1b[2J", b"\x1b[?1049l"
+LONGEST = 60  # seconds that a screen may take on a busy machine; then the test fails
 HINT = re.compile(r"(?:^|   )(\S+) ")  # "Enter on   b back   ..."
-PROMPT = re.compile(r"(to see|shows it|please:)\)? *$")
+PROMPT = re.compile(r"(to see\)|shows it\)|please):? *$")
 
 
 class Frame(NamedTuple):
@@ -92,7 +93,6 @@ class Terminal:
             command, stdin=other, stdout=other, stderr=other, env=env, start_new_session=True
         )
         os.close(other)
-        os.set_blocking(self.main, False)
         self.got, self.text = b"", ""  # since the last key; all of it
 
     def size(self, columns: int, rows: int) -> None:
@@ -114,12 +114,14 @@ class Terminal:
 
     def until(self, wanted: str) -> str:
         """Read on until these words came after the last key; all that came after it."""
-        return self._read(lambda: wanted in self.got.decode("utf-8", "replace"))
+        came = self._read(lambda: wanted in self.got.decode("utf-8", "replace"))
+        assert wanted in came, f"it ended without {wanted}: {came}"
+        return came
 
     def frame(self) -> Frame | None:
-        """The next screen that waits for a person; None when the process has ended."""
+        """The next screen that waits for a person; None when the window was given back."""
         self._read(self._waits)
-        if self.process.poll() is not None and not self._waits():
+        if not self._waits() or CLOSE in self.got.rpartition(CLEAR)[2]:
             return None
         shown = self.display()
         foot = shown[-1]
@@ -131,21 +133,26 @@ class Terminal:
     def display(self) -> list[str]:
         """The rows of the window, as a person sees them."""
         _, clear, frame = self.got.rpartition(CLEAR)
-        screen = self.emulator.HistoryScreen(self.columns, self.rows)
-        stream = self.emulator.ByteStream(screen)
-        stream.feed(clear + frame)
-        assert not screen.history.top, f"left the window at its top: {frame}"
-        return [row.rstrip() for row in screen.display]
+        window = self.emulator.Screen(self.columns, self.rows)
+        down = window.index  # a line down; on the last row all rows go up by one
+
+        def index() -> None:
+            assert window.cursor.y < self.rows - 1, f"a line left the window at its top: {frame}"
+            down()
+
+        window.index = index
+        self.emulator.ByteStream(window).feed(clear + frame)
+        rows = (window.buffer[y] for y in range(self.rows))  # {column: cell}, of those written in
+        return ["".join(row[x].data for x in range(max(row, default=-1) + 1)).rstrip()
+                for row in rows]  # fmt: skip
 
     def walk(self, play: Callable[[Frame], str], most: int = 500) -> list[Frame]:
-        """Let this person press and type until the process ends or play returns None."""
+        """Let this person press and type until the window is given back; the screens on the way."""
         frames = []
-        while (frame := self.frame()) is not None and len(frames) < most:
+        while (frame := self.frame()) is not None:
+            assert len(frames) < most, "this walk comes to no end"
             frames.append(frame)
-            answer = play(frame)
-            if answer is None:
-                break
-            self.press(_sent(answer, frame))
+            self.press(_sent(play(frame), frame))
         return frames
 
     def end(self) -> int | None:
@@ -158,21 +165,22 @@ class Terminal:
             os.close(self.main)
 
     def _waits(self) -> bool:
-        """Whether a screen is complete: its keys are told, or a question is asked."""
+        """Whether a screen is complete: its keys are told, a question is asked, or it is gone."""
         _, clear, frame = self.got.rpartition(CLEAR)
         asks = PROMPT.search(frame.decode("utf-8", "replace"))
-        return bool(clear) and (b"? help" in frame or asks is not None)
+        return CLOSE in frame or bool(clear) and (b"? help" in frame or asks is not None)
 
     def _read(self, enough: Callable[[], bool]) -> str:
         deadline = time.monotonic() + LONGEST
         while not enough():
             assert time.monotonic() < deadline, self.got[-3000:].decode("utf-8", "replace")
+            if not select.select([self.main], [], [], 1)[0]:
+                continue
             try:
                 got = os.read(self.main, 65536)
-            except BlockingIOError:
-                time.sleep(0.002)
-                continue
             except OSError:  # the other end is closed
+                break
+            if not got:
                 break
             self.got += got
             self.text += got.decode("utf-8", "replace")
@@ -193,5 +201,5 @@ def _sent(answer: str, frame: Frame) -> str:
         return f"{text}\n"
     press = keys.BY_NAME[name].press[0]
     arrows = {"Up": "\x1b[A", "Down": "\x1b[B", "Right": "\x1b[C", "Left": "\x1b[D"}
-    typed = {"Enter": "\n", "search": f"/{text}\n", **arrows}
+    typed = {"Enter": "\n", "quit": "\x04", "search": f"/{text}\n", **arrows}
     return typed.get(name, typed.get(press, press))

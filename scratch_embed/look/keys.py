@@ -97,15 +97,18 @@ def meaning(press: str, names: Iterable[str]) -> str:
     return next(found, UNKNOWN)
 
 
-def read(names: Iterable[str], prompt: str = "> ") -> Pressed:
+def read(
+    names: Iterable[str], prompt: str = "> ", drawn: os.terminal_size | None = None
+) -> Pressed:
     """Wait for one of these keys. The end of input is "quit".
 
+    drawn: the window's size when the page was drawn, if that was before now.
     Another window size gives the name REDRAW; any other key, and Ctrl-C, give UNKNOWN, with the key
     as text.
     """
     names = tuple(names)
     try:
-        return _read_press(names, prompt) if at_once() else _read_line(names, prompt)
+        return _read_press(names, prompt, drawn) if at_once() else _read_line(names, prompt)
     except EOFError:
         return Pressed("quit")
     except KeyboardInterrupt:
@@ -135,9 +138,9 @@ def _read_line(names: tuple[str, ...], prompt: str) -> Pressed:
     return Pressed(name if len(text) < 2 else UNKNOWN, text)
 
 
-def _read_press(names: tuple[str, ...], prompt: str) -> Pressed:
+def _read_press(names: tuple[str, ...], prompt: str, drawn: os.terminal_size | None) -> Pressed:
+    size = drawn or shutil.get_terminal_size()
     print(prompt, end="", flush=True)
-    size = shutil.get_terminal_size()
     with _presses() as next_press:
         while (press := next_press()) is None:
             if shutil.get_terminal_size() != size:

@@ -7,6 +7,7 @@ one ended only what is new is printed.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ class Screen:
         self.out = sys.stdout
         self.moves = keys.at_once()
         self.last: tuple[str, list[str]] = ("", [])
+        self.drawn: os.terminal_size | None = None  # the window's size at the last page
 
     @property
     def columns(self) -> int:
@@ -51,6 +53,7 @@ class Screen:
 
     def draw(self, head: tuple[str, str], page: Sequence[str], note: str = "") -> None:
         """The page under its head (left and right), and a note below it."""
+        self.drawn = shutil.get_terminal_size()
         head_line = _between(*head, self.columns)
         if self.moves:
             rows = [paint(head_line, "dim"), *page][: self.height + 1]
@@ -77,7 +80,7 @@ class Screen:
         told = paint(keys.hint(names, self.columns - 3), "dim")
         with redirect_stdout(self.out):
             if self.moves:
-                return keys.read(names, f"\n{told}")
+                return keys.read(names, f"\n{told}", self.drawn)
             pressed = keys.read(names, f"{told}\n> " if sys.stdin.isatty() else f"{told} > ")
             if not sys.stdin.isatty():
                 print()

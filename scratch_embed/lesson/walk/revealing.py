@@ -70,7 +70,8 @@ class Revealing:
             if len(rows) == 1 and position in asked:
                 self._ask(shown, asked[position])
             self.fading.note(line)
-            if swift and not line.parts and position not in asked and line is not lines[-1]:
+            plain = len(rows) == 1 and not line.parts and position not in asked
+            if swift and plain and line is not lines[-1]:
                 continue
             while True:
                 last = sheet[home]

@@ -276,7 +276,13 @@ def test_a_lesson_that_does_not_parse_is_reported_with_its_line(folder, capsys):
 
 
 def test_the_command_itself():
-    done = script("-m", "lessons")
-    assert done.returncode == 0 and "The first path" in done.stdout, done.stderr
-    assert script("-m", "lessons", "99").returncode == 2
-    assert "--ledger FILE" in script("-m", "lessons", "--help").stdout
+    done = script("-m", "lessons", "99")
+    assert done.returncode == 2 and "there is no lesson 99; there are 0, 1," in done.stderr
+
+
+def test_the_map_of_the_course_and_the_help(capsys):
+    assert main(ROOT / "lessons", []) == 0
+    assert "The first path: 6 lessons" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as left:
+        main(ROOT / "lessons", ["--help"])
+    assert left.value.code == 0 and "--ledger FILE" in capsys.readouterr().out

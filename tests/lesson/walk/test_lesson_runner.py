@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -94,30 +95,27 @@ def test_options_reach_the_lesson(tmp_path, capsys):
     assert "given some.txt True" in capsys.readouterr().out
 
 
-def test_a_plain_script_hands_itself_to_the_engine(tmp_path):
-    good, bad = write(tmp_path / "a"), write(tmp_path / "b", extra="1 / 0")
-    done = script(good)
+def test_a_plain_script_hands_itself_to_the_engine(tmp_path, monkeypatch, capsys):
+    """In processes of their own: one that is sound, on a console without the letter, and a bad."""
+    good = write(tmp_path / "a", extra="print('extra ran \u211d')")
+    bad = write(tmp_path / "b", extra="1 / 0")
+    done = script(good, PYTHONIOENCODING="ascii")
     assert done.returncode == 0 and done.stderr == ""
-    assert "0. A demo lesson" in done.stdout and done.stdout.count("extra ran") == 1
+    assert "0. A demo lesson" in done.stdout and done.stdout.count("extra ran ?") == 1
     failed = script(bad)
     assert failed.returncode == 1 and "ZeroDivisionError" in failed.stderr
     assert "cli.py" not in failed.stderr
-    usage = script(good, "--quik")
-    assert usage.returncode == 2 and "did you mean --quick?" in usage.stderr
-    assert script(good, "--quiet", "--quick").returncode == 0
+    for flags, code, told in ((["--quik"], 2, "did you mean --quick?"), (["--quiet"], 0, "")):
+        monkeypatch.setattr(sys, "argv", [str(good), *flags])
+        with pytest.raises(SystemExit) as left:
+            runpy.run_path(str(good), run_name="__main__")
+        assert left.value.code == code and told in capsys.readouterr().err
 
 
-def test_imported_a_lesson_runs_nothing_of_the_engine(tmp_path):
-    write(tmp_path)
-    done = script("-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ch00_demo")
-    assert done.returncode == 0 and done.stdout.count("extra ran") == 1
-    assert "0. A demo lesson" not in done.stdout
-
-
-def test_a_console_without_the_letters_prints_something_else(tmp_path):
-    path = write(tmp_path, extra="print('ℝ')")
-    done = script(path, PYTHONIOENCODING="ascii")
-    assert done.returncode == 0 and "?" in done.stdout
+def test_imported_a_lesson_runs_nothing_of_the_engine(tmp_path, capsys):
+    runpy.run_path(str(write(tmp_path)), run_name="ch00_demo")
+    out = capsys.readouterr().out
+    assert out.count("extra ran") == 1 and "0. A demo lesson" not in out
 
 
 def test_importing_the_engine_loads_neither_numba_nor_matplotlib():
