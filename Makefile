@@ -50,6 +50,7 @@ bench: setup  ## measure speed against the machine and other libraries (QUICK=1:
 
 figures: setup  ## draw every figure of the lessons again, into figures/
 	@$(VENV) -m lessons figures $(QUICKLY)
+	@$(VENV) -m lessons play there_and_back --gif figures/there_and_back.gif
 
 notebooks: setup  ## every lesson and lab as a notebook with its output, in build/notebooks
 	@$(VENV) -m scratch_embed.book notebooks $(QUICKLY)

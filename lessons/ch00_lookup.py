@@ -79,6 +79,7 @@ cat_dog = worked.distance("cat, dog", E[1], E[2])
 cat_the = worked.distance("cat, the", E[1], E[0])
 ratio = worked.quotient("how many times as far", cat_the, cat_dog)
 q.answer(ratio, tolerance=2, because="rows 1 and 2 differ by a few hundredths in every column")
+play("lookup")
 
 # %% [markdown]
 # The package has an embedding layer for this. A layer is an operation together with the numbers
@@ -254,7 +255,7 @@ def _draw(E, rows, g, dE):
 
 
 save_figure(_draw(E, rows, g, dE), "ch00_table_and_gradient.png")
-play("lookup")
+play("there_and_back")
 
 # %% [markdown]
 # ## One step of learning

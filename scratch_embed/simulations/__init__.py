@@ -17,6 +17,7 @@ __all__ = ["NAMES", "Control", "Notice", "Scene", "Simulation", "load"]
 
 NAMES = (
     "lookup",
+    "there_and_back",
     "table_size",
     "addition",
     "patches",

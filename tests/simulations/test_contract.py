@@ -75,7 +75,7 @@ def test_a_wrong_value_is_refused_and_nothing_moves(scene, sight):
 
 
 def test_a_name_that_is_not_there_is_answered_with_those_that_are():
-    with pytest.raises(ValueError, match="no simulation 'wave'; there are lookup, table_size"):
+    with pytest.raises(ValueError, match="no simulation 'wave'; there are lookup, there_and_back"):
         load("wave")
 
 

@@ -16,6 +16,7 @@ from scratch_embed.simulations import (
     patches,
     scale,
     table_size,
+    there_and_back,
     tied,
     tokenizer,
 )
@@ -49,6 +50,35 @@ def test_nothing_is_copied_before_the_row_is_fetched():
     assert heights(scene.figure.axes[1]) == [0] * 16 and scene.numbers["row"] == "?"
     scene.move(step="the copy")
     assert heights(scene.figure.axes[1]) == [*lookup.table()[1], *[0] * 8]
+
+
+# ---- there and back ------------------------------------------------------------------------------
+
+
+def test_gradients_that_meet_are_added_and_in_one_line_all_but_the_last_are_lost():
+    scene = Scene(load("there_and_back"), step=6)
+    dE = np.zeros((6, 3))
+    dE[1] = [-0.4 + 0.2, 0.8 + 0.6, 0.3 + 0.4]
+    dE[2] = [0.9, -0.5, 0.1]
+    cells = scene.artists.cells
+    np.testing.assert_allclose(cells[3].mesh.get_array(), dE)
+    np.testing.assert_array_equal(cells[1].mesh.get_array(), there_and_back.E[[1, 2, 1]])
+    assert scene.numbers['dE["cat"], column 1'] == "+0.80 +0.60 = 1.40"
+    assert [arrow.get_alpha() for arrow in scene.artists.arrows] == [1] * 6
+    scene.move(way=there_and_back.KEPT)
+    dE[1] = [0.2, 0.6, 0.4]
+    np.testing.assert_array_equal(cells[3].mesh.get_array(), dE)
+    assert scene.numbers['dE["cat"], column 1'] == "+0.60 alone, +0.80 lost = 0.60"
+    assert [arrow.get_alpha() for arrow in scene.artists.arrows[3:]] == [0.2, 1, 1]
+
+
+def test_nothing_has_happened_at_step_0_and_a_gradient_goes_home_a_step():
+    scene = Scene(load("there_and_back"), step=0)
+    assert not any(arrow.get_visible() for arrow in scene.artists.arrows)
+    assert scene.artists.cells[1].mesh.get_array().mask.all()
+    scene.move(step=4)
+    assert [arrow.get_visible() for arrow in scene.artists.arrows] == [True] * 4 + [False] * 2
+    assert scene.numbers["rows of dE that are 0"] == "5"
 
 
 # ---- table size ----------------------------------------------------------------------------------

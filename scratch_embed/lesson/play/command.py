@@ -14,6 +14,7 @@ python -m lessons play lookup                  open one in the browser (Ctrl-C e
 python -m lessons play lookup --set word=dog   open it with a control moved
 python -m lessons play lookup --html FILE      a page that holds every state, for any browser
 python -m lessons play lookup --png FILE       one state as a picture
+python -m lessons play lookup --gif FILE       what Play shows, as a moving picture
 python -m lessons play lookup --window         a window instead of the browser
 """
 
@@ -31,6 +32,7 @@ def main(argv: list[str]) -> int:
                       help="how it opens (may be given more than once)")  # fmt: skip
     made.add_argument("--html", metavar="FILE", help="write a page with every state in it")
     made.add_argument("--png", metavar="FILE", help="write one state as a picture")
+    made.add_argument("--gif", metavar="FILE", help="write what Play shows as a moving picture")
     made.add_argument("--window", action="store_true", help="open a window")
     made.add_argument("--port", type=int, default=0, help="of the local server (0: a free one)")
     made.add_argument("--no-browser", action="store_true", help="only print the address")
@@ -76,11 +78,15 @@ def _open(arguments: argparse.Namespace) -> int:
         print(write_page(arguments.name, arguments.html))
     if arguments.png:
         print(_picture(Scene(simulation, **values), arguments.png))
+    if arguments.gif:
+        from scratch_embed.lesson.play.moving import write_gif
+
+        print(write_gif(Scene(simulation, **values), arguments.gif))
     if arguments.window:
         from scratch_embed.lesson.play.window import show
 
         show(simulation, **values)
-    if not (arguments.html or arguments.png or arguments.window):
+    if not (arguments.html or arguments.png or arguments.gif or arguments.window):
         from scratch_embed.lesson.play.server import serve
 
         if not 0 <= arguments.port < 65536:

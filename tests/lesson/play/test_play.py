@@ -12,8 +12,10 @@ from http.client import HTTPConnection
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib import image
+from PIL import Image
 
 from scratch_embed.lesson.play import command, frames, page, server, window
 from scratch_embed.lesson.play.values import read_value
@@ -239,6 +241,21 @@ def test_one_state_as_a_picture(only_ours, tmp_path, capsys):
     assert list(tmp_path.iterdir()) == [path] and str(path) in capsys.readouterr().out
 
 
+def test_what_play_shows_as_a_moving_picture(only_ours, tmp_path):
+    path = tmp_path / "moving.gif"
+    assert command.main(["ours", "--gif", str(path), "--set", "loud=on"]) == 0
+    with Image.open(path) as moving:
+        frames = [(moving.seek(n), np.array(moving.convert("RGB")))[1] for n in range(3)]
+        assert moving.n_frames == 3  # the values on a page; the last stays for longer
+        assert moving.info["duration"] > 3000 and moving.info["loop"] == 0
+    still = Scene(OURS, where=4, loud=True)
+    still.figure.canvas.draw()
+    shown = np.asarray(still.figure.canvas.buffer_rgba())[..., :3]
+    off = [np.abs(frame.astype(int) - shown).mean() for frame in frames]
+    assert int(np.argmin(off)) == 2 and off[2] < off[0] / 2
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(
     "argv, words",
     [
@@ -249,6 +266,8 @@ def test_one_state_as_a_picture(only_ours, tmp_path, capsys):
         (["lookup", "--html", "x.html", "--set", "word=cat"], "--set has nothing to set"),
         (["lookup", "--html", f"{__file__}/x.html"], "test_play.py"),
         (["lookup", "--png", "x.bmp"], "choose one of .png"),
+        (["lookup", "--gif", "x.png"], "a moving picture ends in .gif"),
+        (["tied", "--gif", "x.gif"], "nothing plays by itself here"),
         (["lookup", "--port", "70000"], "--port is 70000; it goes from 0 to 65535"),
         (["lookup", "--slow"], "unrecognized arguments: --slow"),
     ],
