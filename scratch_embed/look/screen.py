@@ -18,6 +18,8 @@ from scratch_embed.look.terminal import NARROWEST, fit, paint
 
 FRAME = 3  # rows that are not the page's: the head, a line to type in, the keys
 LOWEST = 8
+AT_A_QUESTION = "no answer yet?   :b back   :p Python   :s sections   :q quit"
+UP = "\x1b[A"
 OPEN, CLOSE, CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[2J"
 
 
@@ -88,6 +90,9 @@ class Screen:
 
     def ask(self, prompt: str) -> str:
         """A line that is typed below the page; "" when Ctrl-D or Ctrl-C cut it short."""
+        if self.moves:
+            told = paint(fit(AT_A_QUESTION, self.columns - 1), "dim")
+            print(f"\n{told}{UP}", end="\r", file=self.out, flush=True)
         with redirect_stdout(self.out):  # input() edits lines only on the true standard output
             try:
                 return input(fit(prompt, self.columns - 12))

@@ -1,10 +1,12 @@
-"""What a person looks at beside the steps: where to go, Python, questions from before."""
+"""What a person looks at beside the steps: where to go, code, Python, questions from before."""
 
 from __future__ import annotations
 
+import ast
+import io
 import types
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from scratch_embed.lesson.record import Record, recording
 from scratch_embed.lesson.walk import cells, marks, operations
 from scratch_embed.lesson.walk.capture import Capture
 from scratch_embed.lesson.walk.pager import Pager
-from scratch_embed.lesson.walk.sheet import Printed, Prose
+from scratch_embed.lesson.walk.sheet import Code, Printed, Prose
 from scratch_embed.look.leaf import Stop, leaf
 from scratch_embed.look.prompt import python_prompt
 from scratch_embed.look.screen import Screen
@@ -36,6 +38,21 @@ def stops(lesson: cells.Lesson, steps: Sequence[Step]) -> list[Stop]:
         words = "\n".join([*step.prose, *code])
         found.append(Stop(n, step.section if step.begins else "", words))
     return found
+
+
+def listing(lesson: cells.Lesson, position: int) -> Code:
+    """A cell's code with its line numbers; more than two imports in a row become one line."""
+    cell = lesson.cells[position]
+    numbered = [(cell.line + k, text) for k, text in enumerate(cell.text.splitlines())]
+    imports = [node for node in cell.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    inside = {n for node in imports for n in range(node.lineno, node.end_lineno + 1)}
+    if len(inside) < 3:
+        return Code(tuple(numbered))
+    first, last = min(inside), max(inside)
+    between = {n for n, text in numbered if first <= n <= last and not text.strip()}
+    folded = (first, f"import ...  ({len(inside)} lines, folded)")
+    kept = [line for line in numbered if line[0] not in inside | between]
+    return Code(tuple(sorted([*kept, folded])))
 
 
 def prompt(module: types.ModuleType, screen: Screen) -> None:
@@ -113,8 +130,11 @@ def _from_before(lesson: cells.Lesson, screen: Screen) -> list[Asked]:
             break
         screen.wait((lesson.title, ""), [], "looking for two questions from before ...")
         try:
-            found += questions(path)
+            with redirect_stderr(io.StringIO()):  # as of loops that are compiled now
+                found += questions(path)
         except (SyntaxError, RuntimeError):
             pass  # that lesson will say so itself
     alone = [a for a in found if not a.question.text.startswith(("And ", "Now "))]
-    return sorted(alone, key=lambda a: (a.key not in wrong, order.get(a.key, -1)))[:BEFORE]
+    # without its table a number is hard to tell, so of like ones those with options come first
+    alone.sort(key=lambda a: (a.key not in wrong, order.get(a.key, -1), not a.question.options))
+    return alone[:BEFORE]

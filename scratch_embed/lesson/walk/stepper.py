@@ -8,10 +8,10 @@ person looks at what there is so far.
 
 from __future__ import annotations
 
-import ast
 import time
 import types
 from collections import Counter
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 
@@ -102,16 +102,11 @@ class Stepper:
         """Show step after step until the end of the lesson or q."""
         with self.screen.opened():
             try:
-                self.enter()
-                while self.at < len(self.steps):
-                    self.go()
-                self.pager.begin(len(self.steps) - 1)
-                told = ending.text(self.steps, self.record, self.missed, self.revealing)
-                self.pager.sheet.append(Printed(told))
-                self.record.closed = not self.record.failures
-                self.pager.pause()
+                self.follow(self.enter)
+                while self.at < len(self.steps) or not self.follow(self.end):
+                    self.follow(self.go)
             except Leave:
-                pass  # for good: other ones end in go()
+                pass  # for good: other ones end in follow()
         finished = self.at == len(self.steps)
         place = None if finished or not self.at else Place(self.at + 1, tuple(self.missed))
         places.keep(self.lesson.name, len(self.steps), place)
@@ -133,15 +128,29 @@ class Stepper:
                 return
         looking.back(self.lesson, self.pager, self.screen)
 
-    def go(self) -> None:
-        """One step, and on to the next; or wherever the person would rather be."""
+    def follow(self, act: Callable[[], None]) -> bool:
+        """Do this, unless the person would rather be elsewhere. Whether it came to its end."""
         try:
-            self.visit(self.steps[self.at])
-            self.at += 1
+            act()
         except Leave as leave:
             if leave.step is None:
                 raise
             self.reach(leave.step)
+            return False
+        return True
+
+    def go(self) -> None:
+        """One step, and on to the next."""
+        self.visit(self.steps[self.at])
+        self.at += 1
+
+    def end(self) -> None:
+        """After the last step: what it came to."""
+        self.pager.begin(len(self.steps) - 1)
+        told = ending.text(self.steps, self.record, self.missed, self.revealing)
+        self.pager.sheet.append(Printed(told))
+        self.record.closed = not self.record.failures
+        self.pager.pause()
 
     def visit(self, step: Step) -> None:
         """The step's prose and its cell, run now; or the sheet as it was when the cell ran."""
@@ -250,7 +259,7 @@ class Stepper:
     def code(self, at: int) -> Code | None:
         """The code of a step, with its imports folded into a line."""
         position = self.steps[at].cell
-        return None if position is None else listing(self.lesson, position)
+        return None if position is None else looking.listing(self.lesson, position)
 
     def keys(self, at: int) -> tuple[str, ...]:
         """The keys that this step has besides those that are always there."""
@@ -288,18 +297,3 @@ class Stepper:
             return visit
         self.revealing.enter(visit)
         return ""
-
-
-def listing(lesson: Lesson, position: int) -> Code:
-    """A cell's code with its line numbers; more than two imports in a row become one line."""
-    cell = lesson.cells[position]
-    numbered = [(cell.line + k, text) for k, text in enumerate(cell.text.splitlines())]
-    imports = [node for node in cell.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-    inside = {n for node in imports for n in range(node.lineno, node.end_lineno + 1)}
-    if len(inside) < 3:
-        return Code(tuple(numbered))
-    first, last = min(inside), max(inside)
-    between = {n for n, text in numbered if first <= n <= last and not text.strip()}
-    folded = (first, f"import ...  ({len(inside)} lines, folded)")
-    kept = [line for line in numbered if line[0] not in inside | between]
-    return Code(tuple(sorted([*kept, folded])))

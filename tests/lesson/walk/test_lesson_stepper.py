@@ -227,14 +227,14 @@ def opening(path, *typed):
 def test_a_lesson_opens_on_what_was_missed_then_on_what_was_finished(third):
     assert opening(third) == []  # nothing of it was shown
     marks.finish("ch01_demo")
-    assert opening(third, "18", "b") == ["1 How", "1 Which?"]
+    assert opening(third, "b", "18") == ["1 Which?", "1 How"]
     assert memory.answered() == {
-        "ch01_demo: How many numbers has a table of 6 by 3?": True, "ch01_demo: Which?": False
+        "ch01_demo: Which?": False, "ch01_demo: How many numbers has a table of 6 by 3?": True
     }  # fmt: skip
     assert opening(third, "", "") == ["1 Which?", "1 How"]
     memory.remember("ch01_demo: Which?", True)
     marks.finish("ch00_demo")
-    assert opening(third) == ["0 How", "0 Which?"]  # never asked
+    assert opening(third) == ["0 Which?", "0 How"]  # never asked
     memory.remember("ch00_demo: Which?", True)
     memory.remember("ch01_demo: Which?", False)
     assert opening(third)[0] == "1 Which?"
@@ -275,3 +275,16 @@ def test_every_screen_fits(tmp_path, monkeypatch, columns, lines):
     _, person = demo(tmp_path, "on", "3", "view", "on", extra=extra)  # Person measures each
     shown = seen(person)
     assert all(f"line {k}" in shown for k in range(70))  # nothing scrolled by unseen
+
+
+def test_one_may_go_back_from_the_end_and_on_from_a_question(tmp_path):
+    _record, person = demo(tmp_path, "on", ":g 4", "on", "step 2", extra="print('third')")
+    steps = [frame.step[0] for frame in person.frames]
+    assert steps == ["1", "2", "4", "5", "2", "3", "4", "5"]  # the end stands under the last step
+    assert person.frames[3].page == person.frames[7].page
+
+
+def test_one_may_go_on_from_a_question_from_before(third):
+    marks.finish("ch01_demo")
+    _record, person = walk(third, play(":g 3", "quit"))
+    assert [frame.step for frame in person.frames] == ["1/5", "3/5"]
