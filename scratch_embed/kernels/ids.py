@@ -45,8 +45,10 @@ def to_int64(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     return np.asarray(_integers(ids, num_rows, name), dtype=np.int64, order="C")
 
 
-def count_ids(ids, num_rows: int = 0) -> np.ndarray:
+def count_ids(ids, num_rows: int = 0, weights=None) -> np.ndarray:
     """How often each row is named                     (...) -> (V,), longer if an id is larger
+
+    With weights, in the shape of ids, every id counts as much as its weight, in float64.
 
     What NumPy counts, repeats or cuts by must be as wide as a pointer, and int64 is too wide where
     that has 32 bits, as in a browser. So `np.bincount` is called here only.
@@ -54,7 +56,8 @@ def count_ids(ids, num_rows: int = 0) -> np.ndarray:
     >>> count_ids([[2, 0], [2, 2]], num_rows=4).tolist()
     [1, 0, 3, 0]
     """
-    return np.bincount(np.asarray(ids).reshape(-1).astype(np.intp, copy=False), minlength=num_rows)
+    flat = np.asarray(ids).reshape(-1).astype(np.intp, copy=False)
+    return np.bincount(flat, None if weights is None else np.ravel(weights), num_rows)
 
 
 def _maximum(array: np.ndarray) -> int:

@@ -70,7 +70,7 @@ class Bigram:
         self.discount = once / (once + 2 * twice) if once else 0.5
         before, after = np.divmod(self._pairs, V)
         self._behind = Unigram(after, V)
-        self._seen = np.bincount(before, self._counts, V)
+        self._seen = count_ids(before, V, self._counts)
         self._kinds = count_ids(before, V)
 
     def chances(self, before, targets) -> np.ndarray:
@@ -100,7 +100,7 @@ def _count_pairs(stretches: Iterator, V: int) -> tuple[np.ndarray, np.ndarray]:
 
     def counted():
         found, number = np.unique(np.concatenate([*waiting, pairs]), return_inverse=True)
-        each = np.bincount(number[: len(number) - len(pairs)], minlength=len(found))
+        each = count_ids(number[: len(number) - len(pairs)], len(found))
         each[number[len(number) - len(pairs) :]] += counts
         return found, each
 

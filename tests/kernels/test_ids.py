@@ -148,6 +148,8 @@ def test_count_ids(dtype):
     assert count_ids(ids).tolist() == [1, 2, 0, 0, 3]
     assert count_ids(ids, 7).tolist() == [1, 2, 0, 0, 3, 0, 0]
     assert count_ids(ids[:0], 2).tolist() == [0, 0]
+    weights = np.array([[0.5, 2.0, 1.0], [0.25, 3.0, -1.0]])
+    assert count_ids(ids, 6, weights).tolist() == [3.0, 1.0, 0, 0, 1.75, 0]
 
 
 def test_ids_are_counted_in_one_place_only():

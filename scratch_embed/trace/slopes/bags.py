@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.kernels.ids import count_ids
 from scratch_embed.trace.slopes.slope import Index, Slopes, entry, grid, short
 from scratch_embed.trace.walk import ForwardStep
 
@@ -19,10 +20,10 @@ def bag(at: ForwardStep, place: int, index: Index) -> Slopes:
     hits = saved.ids == row
     bags, where, times = np.unique(saved.bags[hits], return_inverse=True, return_counts=True)
     factors = np.ones(hits.sum()) if saved.factors is None else saved.factors[hits].astype(float)
-    values = np.bincount(where, factors, len(bags)) if len(bags) else np.zeros(0)
+    values = count_ids(where, len(bags), factors) if len(bags) else np.zeros(0)
     freq = int(hits.sum()) if saved.scale_grad_by_freq else 1
     told = dict(zip(bags.tolist(), zip(times.tolist(), (values / freq).tolist())))
-    sizes = None if saved.factors is None or saved.rows is not None else np.bincount(saved.bags)
+    sizes = None if saved.factors is None or saved.rows is not None else count_ids(saved.bags)
 
     def said(o: Index) -> tuple[str, ...]:
         count, value = told[int(o[0])]
