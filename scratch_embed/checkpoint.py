@@ -30,6 +30,7 @@ DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
     *BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, AttributeError, RuntimeError,
     MemoryError,
 )  # fmt: skip
+ZIP = b"PK\x03\x04"  # how a .npz file begins
 ARRAY = "array at"  # stands in its JSON where an array was
 TAKEN = {PLAIN, "file", "allow_pickle"}  # np.savez has arguments of these names
 
@@ -54,6 +55,12 @@ def load(path: str | os.PathLike) -> dict:
     is cut off, damaged, or was written by something else.
     """
     with open_regular(path) as file:
+        if file.read(len(ZIP)) != ZIP:  # NumPy would take it for a pickle, and say how to run it
+            raise ValueError(
+                f"{path} is no checkpoint, or only a part of one: it does not begin as a .npz file "
+                "does. Take the one before it."
+            )
+        file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as entries:
                 arrays = {name: entries[name] for name in entries.files}

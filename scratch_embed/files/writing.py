@@ -14,6 +14,7 @@ from typing import BinaryIO
 from scratch_embed.files.regular import refuse_special
 from scratch_embed.files.temporary import temporary_beside
 
+FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 CANNOT = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}  # a disk that cannot take room ahead
 
 
@@ -37,8 +38,9 @@ def replacing(path: str | os.PathLike, new: bool = False) -> Iterator[Path]:
     """
     target = _target(path, new)
     with temporary_beside(target) as temporary:
-        yield temporary
-        _settle(temporary)
+        with _told_of(path):
+            yield temporary
+            _settle(temporary)
         if new:
             _name_new(temporary, target)
         else:
@@ -91,6 +93,17 @@ def _target(path: str | os.PathLike, new: bool = False) -> Path:
             f"{path.parent} is a file, so nothing can be written inside it."
         ) from None
     return path
+
+
+@contextmanager
+def _told_of(path: str | os.PathLike) -> Iterator[None]:
+    """A disk that is full says so of the file that the caller knows: writing names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _settle(temporary: Path) -> None:

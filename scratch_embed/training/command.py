@@ -56,7 +56,8 @@ def parser(name: str, description: str, resumable: bool = False) -> argparse.Arg
         help=f"for results.json, results.png and all else that is written ({out})",
     )  # fmt: skip
     add_numbers(made, [("seed", whole, 0, "NUMBER", "from which all chance comes")])
-    made.add_argument("--quick", action="store_true", help="a small run, in seconds")
+    quick = "a small run, in seconds: to see how, not to learn what"
+    made.add_argument("--quick", action="store_true", help=quick)
     if resumable:
         made.add_argument(
             "--resume", action="store_true",

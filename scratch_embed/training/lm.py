@@ -59,7 +59,14 @@ def main(argv: list[str] | None = None) -> int:
 
 def work(run: Run) -> int:
     """Train from the beginning or from a checkpoint, and say what came out."""
-    tokens = Tokens(run, rng=np.random.default_rng([run.options.seed, SPLIT]))
+    options = run.options
+    if options.dim % options.heads:
+        more = -options.dim % options.heads
+        raise ValueError(
+            f"dim is {options.dim}, which {options.heads} heads cannot share evenly; give a "
+            f"multiple of {options.heads}, such as {options.dim + more}"
+        )
+    tokens = Tokens(run, rng=np.random.default_rng([options.seed, SPLIT]))
     training = Training(run, tokens)
     print(
         f"{tokens.learned:,} tokens to learn from, {tokens.windows[:, 1:].size:,} held out; "

@@ -209,3 +209,11 @@ def test_a_full_disk_and_one_that_takes_no_room_ahead(tmp_path, monkeypatch):
         assert reserve(file, 5000, tmp_path / "table.npy") is False
     monkeypatch.delattr(os, "posix_fallocate")
     assert reserve(None, 5000, tmp_path / "table.npy") is False
+
+
+def test_a_disk_that_gets_full_is_told_with_the_name_of_the_file(tmp_path):
+    path = tmp_path / "table.npy"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(OSError, match="No space left on device.*table.npy"), replacing(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as writing says it, without a name
+    assert path.read_text(encoding="utf-8") == "old" and list(tmp_path.iterdir()) == [path]
