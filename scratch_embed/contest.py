@@ -23,6 +23,7 @@ from scratch_embed.functional import cross_entropy, relu
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.layers import Embedding, Linear, PatchEmbed, TiedHead
 from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
 from scratch_embed.ops.patches import fold_forward
 from scratch_embed.optim import Adam
 from scratch_embed.tensor import Tensor, no_grad
@@ -140,11 +141,14 @@ class Player:
         """Predict `tokens` tokens at random places of the text, 256 a step, with Adam."""
         rng, ids = np.random.default_rng(rng), self.cut.encode(text)
         contexts, adam = windows(ids, self.length), Adam(self.model.parameters(), lr=RATE)
-        for _ in range(max(1, tokens // BATCH)):
+
+        def loss(rng: np.random.Generator) -> Tensor:
             at = rng.integers(len(ids), size=BATCH)
-            adam.zero_grad()
-            cross_entropy(self.model(contexts[at]), ids[at]).backward()
-            adam.step()
+            return cross_entropy(self.model(contexts[at]), ids[at])
+
+        learning = Learning(self.model, adam, rng, loss)
+        for _ in range(max(1, tokens // BATCH)):
+            learning.take()
 
     def bits(self, text: str) -> float:
         """Bits for each character: the sum of -log2 p over tokens, divided by characters."""

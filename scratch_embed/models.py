@@ -10,6 +10,7 @@ import numpy as np
 from scratch_embed.functional import cross_entropy, tanh
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
 from scratch_embed.optim import Optimizer
 from scratch_embed.tensor import Tensor
 
@@ -99,13 +100,13 @@ def train(
     start = model.embed.weight.data.copy()
     updates = np.zeros(model.embed.num_embeddings, dtype=np.int64)
     losses = np.empty(steps)
-    for step in progress(range(steps)):
+
+    def loss_of_pairs(rng: np.random.Generator) -> Tensor:
         at = rng.integers(len(tokens) - 1, size=batch_size)
-        ids, targets = tokens[at], tokens[at + 1]
-        optimizer.zero_grad()
-        loss = model.loss(ids, targets)
-        loss.backward()
-        optimizer.step()
-        losses[step] = loss.item()
-        updates[np.unique(ids)] += 1
+        updates[np.unique(tokens[at])] += 1
+        return model.loss(tokens[at], tokens[at + 1])
+
+    learning = Learning(model, optimizer, rng, loss_of_pairs)
+    for step in progress(range(steps)):
+        losses[step] = learning.take()
     return Training(losses, updates, start)

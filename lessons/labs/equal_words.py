@@ -254,4 +254,5 @@ save_figure(figure, "lab_equal_words.png")
 # All learn what the order of the words can teach, and of shuffled words nothing. With so few words
 # no way masters analogies. And at the end rows use nearly all of their 16 columns, though those of
 # skip-gram and CBOW begin in a few. What this does not show: longer texts, wider rows, and
-# subsampling, which is off so that all read every word.
+# subsampling, which is off so that all read every word. These are an option away where skip-gram
+# and CBOW are trained at full size: `scratch-embed word2vec FILE`, `--model cbow` or not.

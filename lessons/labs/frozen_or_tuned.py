@@ -188,3 +188,7 @@ for ax, results, title in (
     ax.set_ylim(0.35, 0.92)
 axes[0].legend(frameon=False, ncol=2, loc="lower right")
 save_figure(figure, "lab_frozen_or_tuned.png")
+
+# %% [markdown]
+# Rows for a task of your own, from a larger text: `scratch-embed word2vec FILE` learns them as they
+# are learned here.

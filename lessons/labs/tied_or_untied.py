@@ -263,3 +263,6 @@ save_figure(figure, "lab_tied_or_untied.png")
 # What this does not show: one kind of made-up text, a hundred words, one small body. Released
 # models are larger by seven powers of ten, and for them papers decide: Press & Wolf (2017) report
 # gains from tying, Chung et al. (2021, "Rethinking Embedding Coupling") gains from untying.
+#
+# The same two models on a text of yours, as large as you like:
+# `scratch-embed lm FILE --model next-token`, and `--model next-token-untied`.

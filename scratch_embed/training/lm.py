@@ -12,10 +12,12 @@ import argparse
 
 import numpy as np
 
+from scratch_embed.learning import Learning
+from scratch_embed.models import NextToken
 from scratch_embed.optim import AdamW, warmup_cosine
 from scratch_embed.plot import CYCLE, figure
 from scratch_embed.training.command import Number, add_numbers, count, parser, positive, start
-from scratch_embed.training.learning import Learning
+from scratch_embed.training.language import held_out_loss, sample
 from scratch_embed.training.memory import keep_freed_memory
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.reading import WHAT
@@ -26,6 +28,7 @@ from scratch_embed.training.transformer import Transformer
 QUICK = {"steps": 60, "every": 20, "rows": 400, "dim": 32, "length": 32, "heads": 2}
 QUICK["most_read"] = 400_000
 SPLIT, WEIGHTS, BATCHES, SAMPLE = range(4)  # what the seed is used for, each with its own stream
+MODELS = ("transformer", "next-token", "next-token-untied")
 ROWS = Number(int, 256, True, "256 or more")
 NUMBERS = [
     ("most-read", count, None, "LETTERS", "of the text to read"),
@@ -45,6 +48,10 @@ def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed lm`."""
     lm = parser("lm", __doc__.split("\n\n")[1], resumable=True)
     lm.add_argument("text", nargs="?", help=WHAT)
+    lm.add_argument(
+        "--model", choices=MODELS, default=MODELS[0], help="a Transformer; or one that looks at a "
+        "single token, with a body, and with one table or two: as the labs train it (transformer)",
+    )  # fmt: skip
     add_numbers(lm, NUMBERS)
     lm.add_argument(
         "--prompt", default="The ", metavar="TEXT", help="what the sample goes on from ('The ')"
@@ -60,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 def work(run: Run) -> int:
     """Train from the beginning or from a checkpoint, and say what came out."""
     options = run.options
-    if options.dim % options.heads:
+    if options.model == MODELS[0] and options.dim % options.heads:
         more = -options.dim % options.heads
         raise ValueError(
             f"dim is {options.dim}, which {options.heads} heads cannot share evenly; give a "
@@ -80,16 +87,22 @@ def work(run: Run) -> int:
     return report(training)
 
 
+def new_model(num_embeddings: int, options: argparse.Namespace) -> Transformer | NextToken:
+    """The model that the options ask for, untrained."""
+    V, D, rng = num_embeddings, options.dim, np.random.default_rng([options.seed, WEIGHTS])
+    if options.model == "transformer":
+        return Transformer(V, D, options.length, options.blocks, options.heads, rng=rng)
+    tied = options.model == "next-token"
+    return NextToken(V, D, tied=tied, body=True, rng=rng, dtype=np.float32)
+
+
 class Training:
     """The model that learns, and its losses on the way."""
 
     def __init__(self, run: Run, tokens: Tokens):
         keep_freed_memory()
         self.run, self.tokens, options = run, tokens, run.options
-        self.model = Transformer(
-            len(tokens.tokenizer), options.dim, options.length, options.blocks, options.heads,
-            rng=np.random.default_rng([options.seed, WEIGHTS]),
-        )  # fmt: skip
+        self.model = new_model(len(tokens.tokenizer), options)
         self.learning = Learning(
             self.model, AdamW(self.model.parameters(), lr=options.rate),
             rng=np.random.default_rng([options.seed, BATCHES]),
@@ -130,7 +143,7 @@ class Training:
     def measure(self) -> None:
         """Note the held-out loss, once for a step."""
         if not self.held_out or self.held_out[-1][0] != self.learning.step:
-            loss = self.model.held_out_loss(self.tokens.windows)
+            loss = held_out_loss(self.model, self.tokens.windows)
             self.held_out.append([self.learning.step, self.learning.check(loss)])
 
     def save(self) -> None:
@@ -150,14 +163,14 @@ def report(training: Training) -> int:
     print(f"  {loss:6.3f}  this model, after {training.learning.step:,} steps")
     begin = tokens.tokenizer.encode(prompt or "\n")
     rng = np.random.default_rng([run.options.seed, SAMPLE])
-    sample = tokens.tokenizer.decode(model.sample(begin, 120, rng=rng))
-    print(f"\nIt goes on from {prompt!r}:\n{prompt}{sample}\n")
+    written = tokens.tokenizer.decode(sample(model, begin, 120, run.options.length, rng=rng))
+    print(f"\nIt goes on from {prompt!r}:\n{prompt}{written}\n")
     results = {
         "parameters": model.num_parameters(),
         "tokens": tokens.learned,
         "held_out_loss": {**tokens.baselines, "model": loss},
         "held_out_after_steps": training.held_out,
-        "sample": sample,
+        "sample": written,
     }
     return run.finish(results, picture(training))
 

@@ -18,11 +18,11 @@ from scratch_embed.functional import cross_entropy
 from scratch_embed.images import FONTS, letter_images
 from scratch_embed.layers import LayerNorm, Linear, TransformerBlock, ViTInput
 from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
 from scratch_embed.ops.patches import fold_forward
 from scratch_embed.optim import Adam, warmup_cosine
 from scratch_embed.tensor import Tensor, no_grad
 from scratch_embed.training.command import add_numbers, count, parser, positive, start
-from scratch_embed.training.learning import Learning
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 from scratch_embed.training.run import Run
 

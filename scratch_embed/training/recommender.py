@@ -18,11 +18,11 @@ from scratch_embed.functional import sgns
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.layers import Embedding
 from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.optim import RowAdagrad
 from scratch_embed.tensor import Tensor, no_grad
 from scratch_embed.training.command import Number, add_numbers, count, parser, positive, start
-from scratch_embed.training.learning import Learning
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 from scratch_embed.training.run import Run
 

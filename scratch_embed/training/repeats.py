@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.learning import Learning
 from scratch_embed.plot import CYCLE, figure
-from scratch_embed.training.learning import Learning
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.run import Run
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.functional import cross_entropy, project, tied_cross_entropy
+from scratch_embed.functional import project, tied_cross_entropy
 from scratch_embed.layers import GPTInput, LayerNorm, TransformerBlock
 from scratch_embed.layers.layer import Layer
-from scratch_embed.ops.softmax import softmax_forward
-from scratch_embed.optim import Optimizer, clip_grad_norm
-from scratch_embed.tensor import Tensor, lean, no_grad
-from scratch_embed.watch import watching
+from scratch_embed.tensor import Tensor
 
 
 class Transformer(Layer):
@@ -66,43 +63,3 @@ class Transformer(Layer):
     def loss(self, ids, targets) -> Tensor:
         """Mean cross-entropy in nats a token, to learn from: the logits never exist all at once."""
         return tied_cross_entropy(self.hidden(ids), self.input.token.weight, targets)
-
-    def held_out_loss(self, windows: np.ndarray, batch_size: int = 16) -> float:
-        """Mean cross-entropy in nats a token of windows (N, T + 1), each read from its start."""
-        with no_grad():
-            batches = np.split(windows, range(batch_size, len(windows), batch_size))
-            total = sum(
-                cross_entropy(self(batch[:, :-1]), batch[:, 1:], reduction="sum").item()
-                for batch in batches
-            )
-        return total / windows[:, 1:].size
-
-    def sample(
-        self, ids, length: int, temperature: float = 0.8, rng: np.random.Generator | int = 0
-    ) -> np.ndarray:
-        """Go on writing: `length` tokens drawn one after the other behind `ids` (at least one).
-
-        Each is drawn from softmax(logits / temperature), looking at the last max_len tokens; below
-        1 what is likely becomes likelier still.
-        """
-        rng, text = np.random.default_rng(rng), list(ids)
-        for _ in range(length):
-            with no_grad():
-                logits = self([text[-self.max_len :]]).data[0, -1].astype(np.float64)
-            chances, _ = softmax_forward(logits / temperature)
-            text.append(int(rng.choice(len(chances), p=chances)))
-        return np.array(text[len(text) - length :])
-
-
-def take_step(model: Transformer, optimizer: Optimizer, batch: np.ndarray) -> float:
-    """One step on token ids (B, T + 1): each but the last is asked for the one behind it.
-
-    The gradients are shortened to a length of 1 at most. Returns the loss before the step.
-    """
-    optimizer.zero_grad()
-    with watching(0), lean():  # only the optimiser writes to the weights, and it says so
-        loss = model.loss(batch[:, :-1], batch[:, 1:])
-        loss.backward()
-    clip_grad_norm(optimizer.params, 1.0)
-    optimizer.step()
-    return loss.item()

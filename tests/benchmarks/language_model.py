@@ -8,8 +8,9 @@ import sys
 import numpy as np
 
 from scratch_embed import AdamW
+from scratch_embed.learning import Learning
 from scratch_embed.training.memory import keep_freed_memory
-from scratch_embed.training.transformer import Transformer, take_step
+from scratch_embed.training.transformer import Transformer
 
 from .registry import Bench, benchmark
 from .tied import highest
@@ -54,7 +55,8 @@ def batch() -> np.ndarray:
 
 def ours(model: Transformer):
     rule, ids = AdamW(model.parameters(), lr=1e-3), batch()
-    return lambda: take_step(model, rule, ids)
+    step = Learning(model, rule, None, lambda _: model.loss(ids[:, :-1], ids[:, 1:]), longest=1.0)
+    return step.take
 
 
 def theirs(model: Transformer):

@@ -26,6 +26,7 @@ FLOORS = [
     {"layers"},
     {"gradcheck"},
     {"trace"},
+    {"learning"},
     {"contest", "models", "sharding"},
     {"training"},
     {"cluster", "simulations"},

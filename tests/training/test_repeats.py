@@ -9,8 +9,8 @@ import pytest
 
 from scratch_embed import Adam, Tensor
 from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
 from scratch_embed.training import command
-from scratch_embed.training.learning import Learning
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 
 WAYS = {"learned": 4, "counted": 0}

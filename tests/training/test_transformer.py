@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from scratch_embed.functional import cross_entropy
+from scratch_embed.training.language import held_out_loss, sample
 from scratch_embed.training.transformer import Transformer
 
 V, T = 11, 6
@@ -47,7 +48,7 @@ def test_the_loss_in_chunks_is_that_of_all_logits_and_so_are_its_gradients():
         found.append([loss.item(), *(weight.grad for weight in made.parameters())])
     for fused, plain in zip(*found):
         np.testing.assert_allclose(fused, plain, rtol=1e-9, atol=1e-12)
-    assert made.held_out_loss(ids, batch_size=2) == pytest.approx(found[0][0], rel=1e-12)
+    assert held_out_loss(made, ids, batch_size=2) == pytest.approx(found[0][0], rel=1e-12)
 
 
 def test_the_logits_of_the_head_never_exist_all_at_once():
@@ -66,8 +67,8 @@ def test_the_logits_of_the_head_never_exist_all_at_once():
 def test_a_sample_is_drawn_as_the_chances_say():
     made = model()
     logits = made([[1, 2]]).data[0, -1]
-    assert made.sample([1, 2], 1, temperature=1e-3).tolist() == [logits.argmax()]
-    first = made.sample([3], 20, rng=5)
+    assert sample(made, [1, 2], 1, T, temperature=1e-3).tolist() == [logits.argmax()]
+    first = sample(made, [3], 20, T, rng=5)
     assert first.shape == (20,) and set(first) <= set(range(V))
-    np.testing.assert_array_equal(made.sample([3], 20, rng=5), first)
-    assert made.sample([3], 20, rng=6).tolist() != first.tolist()
+    np.testing.assert_array_equal(sample(made, [3], 20, T, rng=5), first)
+    assert sample(made, [3], 20, T, rng=6).tolist() != first.tolist()

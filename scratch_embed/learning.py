@@ -1,4 +1,10 @@
-"""A model that learns, a step at a time, and may stop between any two."""
+"""A model that learns, a step at a time, and may stop between any two.
+
+learning = Learning(model, Adam(model.parameters()), rng, loss=lambda rng: ...)
+while learning.step < 1000:
+    learning.take()
+checkpoint.save(path, **learning.state_dict())
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ import numpy as np
 
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
-from scratch_embed.tensor import Tensor
+from scratch_embed.tensor import Tensor, lean
 from scratch_embed.watch import watching
 
 
@@ -17,14 +23,14 @@ class Learning:
     """A model, its optimiser, what they draw by chance, and how many steps they have taken.
 
     loss : draws a batch from the generator, and gives its loss, a Tensor.
-    rate : the step size of each step, counted from 0.
+    rate : the step size of each step, counted from 0; None leaves what the optimiser has.
     longest : gradients are shortened to this length; None leaves them.
     """
 
     def __init__(
         self, model: Layer, optimizer: Optimizer, rng: np.random.Generator,
-        loss: Callable[[np.random.Generator], Tensor], rate: Callable[[int], float],
-        longest: float | None = None,
+        loss: Callable[[np.random.Generator], Tensor],
+        rate: Callable[[int], float] | None = None, longest: float | None = None,
     ):  # fmt: skip
         self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
         self._loss, self._rate, self._longest = loss, rate, longest
@@ -32,9 +38,11 @@ class Learning:
     def take(self) -> float:
         """One step; returns the loss before it. Raises FloatingPointError for one that is none."""
         rule = self.optimizer
-        rule.lr = self._rate(self.step)
+        if self._rate:
+            rule.lr = self._rate(self.step)
         rule.zero_grad()
-        with watching(0), np.errstate(all="ignore"):  # only the optimiser writes, and it says so
+        # Only the optimiser writes to the weights, and it says so; nobody asks the tape once more.
+        with watching(0), lean(), np.errstate(all="ignore"):
             loss = self._loss(self.rng)
             self.check(loss.item())
             loss.backward()
