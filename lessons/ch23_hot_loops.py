@@ -224,5 +224,5 @@ save_figure(_draw(), "ch23_share_of_copy.png")
 # - The readable loop, compiled, is already within reach of it.
 # - Threads must own rows, not ids: nothing is lost, and the bits stay the same.
 #
-# Write your own: `python -m lessons exercise fast_scatter_add`. That was the last lesson of the
-# path. `python -m lessons lab` lists what is left to measure.
+# Write your own: `python -m lessons exercise fast_scatter_add`. Lesson 24 lets machines own rows,
+# as threads did here.

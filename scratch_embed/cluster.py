@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from scratch_embed.arguments import check_count
 from scratch_embed.sharding import Shard, ShardedEmbedding
 
 try:
@@ -26,8 +27,8 @@ except ImportError as error:
     ) from None
 
 LOST = (RayActorError, GetTimeoutError)  # a process or machine that is gone, or does not answer
-ANSWER = 600.0  # seconds after which one that does not answer is taken for lost
-AT_ONCE = 16  # calls that a shard takes at the same time: workers wait in it for one another
+ANSWER = 600.0  # seconds that a process has to begin; on a call it may take as long as it likes
+TRIES = 5  # losses in a row, without a checkpoint between them, after which it is no accident
 
 
 def start(address: str | None = None, **options) -> None:
@@ -37,7 +38,7 @@ def start(address: str | None = None, **options) -> None:
         ray.init(address=address, log_to_driver=False, **quiet, **options)
 
 
-def place(plans: Sequence[tuple]) -> Actors:
+def place(plans: Sequence[dict]) -> Actors:
     """Start an actor for each shard, for `ShardedEmbedding(..., place=cluster.place)`."""
     start()
     return Actors(plans)
@@ -46,7 +47,7 @@ def place(plans: Sequence[tuple]) -> Actors:
 class Actors:
     """The shards as actors. Can be sent to another process, which then asks the same actors."""
 
-    def __init__(self, plans: Sequence[tuple]):
+    def __init__(self, plans: Sequence[dict]):
         self.plans = list(plans)
         self.actors = [_begin(plan) for plan in self.plans]
 
@@ -58,16 +59,18 @@ class Actors:
         ]
         return _answers(asked)
 
-    def revive(self) -> None:
-        """Start anew what does not live any more."""
-        for k, actor in enumerate(self.actors):
-            if not _lives(actor):
-                self.actors[k] = _begin(self.plans[k])
+    def revive(self) -> bool:
+        """Start anew what does not live any more; returns whether anything did not."""
+        dead = [k for k, actor in enumerate(self.actors) if not _lives(actor)]
+        for k in dead:
+            self.actors[k] = _begin(self.plans[k])
+        return bool(dead)
 
 
-def _begin(plan: tuple):
-    options = {"max_concurrency": AT_ONCE, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
-    return ray.remote(Shard).options(**options).remote(*plan)
+def _begin(plan: dict):
+    waiting = 2 * plan["workers"] + 2  # calls at once: workers wait in a shard for one another
+    options = {"max_concurrency": waiting, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
+    return ray.remote(Shard).options(**options).remote(**plan)
 
 
 def _lives(actor) -> bool:
@@ -79,10 +82,15 @@ def _lives(actor) -> bool:
 
 
 def _answers(asked: list) -> list:
+    """All answers; the first error as soon as it comes, also while others still wait."""
+    pending = list(asked)
     try:
-        return ray.get(asked, timeout=ANSWER)
+        while pending:
+            came, pending = ray.wait(pending)
+            ray.get(came)
+        return ray.get(asked)
     except RayTaskError as error:
-        raise error.cause from None  # what the shard itself said
+        raise error.cause from error  # what was raised there, and under it where
 
 
 class _Worker:
@@ -118,34 +126,44 @@ def train(
 
     work : (layer, step, worker) -> loss. It looks up, and calls `backward`; it draws its batch from
         step and worker alone, so that a step that is taken again is the same step. With several
-        workers it runs in other processes: what it needs from here is copied to them.
+        workers it runs in other processes: what it needs from here is copied to them, and what it
+        changes beside the table is not in the checkpoint.
     workers : as many as the layer was made for. told : hears what was lost and taken up again.
 
     Returns the losses of each step since it began or went on, one of each worker. When a shard, a
     worker or a machine dies, whatever died is started anew, and all go on from the last checkpoint:
     in step the table ends on the same bits as if nothing had happened.
+
+    Raises what `work` raises, and the loss of a process after five in a row without a checkpoint.
     """
+    for name, count in (("steps", steps), ("workers", workers), ("every", every)):
+        check_count(count, name)
+    made_for = layer.shards.plans[0]["workers"]
+    if workers != made_for:
+        raise ValueError(f"workers is {workers}, and the layer was made for {made_for}")
     folder = os.path.abspath(folder)  # the shards stand elsewhere
-    done = _last_checkpoint(layer, folder)
+    done, lost, crew = _last_checkpoint(layer, folder), 0, []
     losses: list[list[float]] = []
-    crew = _crew(work, layer, workers)
-    while done < steps:
-        last = min(done + every, steps)
-        try:
-            asked = [worker.take.remote(done, last) for worker in crew]
-            taken = list(zip(*_answers(asked), strict=True))
-            layer.steps = last
-            layer.save(folder)
-            losses += map(list, taken)
-            done = last
-        except LOST as error:
-            told(f"lost: {type(error).__name__}; going back to step {done}")
-            done = _last_checkpoint(layer, folder)
-            for worker in crew:
-                ray.kill(worker)
-            crew = _crew(work, layer, workers)
-    for worker in crew:
-        ray.kill(worker)
+    try:
+        while done < steps:
+            crew = crew or _crew(work, layer, workers)
+            last = min(done + every, steps)
+            try:
+                asked = [worker.take.remote(done, last) for worker in crew]
+                taken = list(zip(*_answers(asked), strict=True))
+                layer.steps = last
+                layer.save(folder)
+            except LOST as error:
+                lost += 1
+                if lost == TRIES:
+                    raise
+                told(f"lost: {type(error).__name__}; going back to step {done}")
+                crew = _dismiss(crew)
+                done = _last_checkpoint(layer, folder)
+            else:
+                losses, done, lost = losses + [list(step) for step in taken], last, 0
+    finally:
+        _dismiss(crew)
     return losses
 
 
@@ -154,21 +172,29 @@ def _crew(work: Callable, layer: ShardedEmbedding, workers: int) -> list:
     return [begin.remote(work, layer, worker) for worker in range(workers)]
 
 
+def _dismiss(crew: list) -> list:
+    """End what still works, and forget it. A push on its way is of a life that is over."""
+    for worker in crew:
+        ray.kill(worker)
+    return []
+
+
 def _last_checkpoint(layer: ShardedEmbedding, folder: str) -> int:
     """Bring every shard, also those that died, to the last checkpoint; returns its step.
 
-    Where there is none yet, nobody has taken a step: then this is the first. Again, if more dies.
+    Where there is none yet, this is the first. Again, if more dies meanwhile.
     """
-    while True:
-        layer.shards.revive()
+    for left in reversed(range(TRIES)):
         try:
-            return layer.load(folder)
-        except FileNotFoundError:
-            if layer.steps:
-                raise
-        except LOST:
-            continue
-        try:
+            begun_anew = layer.shards.revive()
+            try:
+                return layer.load(folder)
+            except FileNotFoundError:
+                if layer.steps and begun_anew:
+                    raise  # its rows are gone, and were never saved
             layer.save(folder)
+            return layer.load(folder)
         except LOST:
-            continue
+            if not left:
+                raise
+    raise AssertionError("the last try returns or raises")

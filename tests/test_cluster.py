@@ -10,10 +10,10 @@ import time
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Embedding, LazyAdam
+from scratch_embed import SGD, Adam, Embedding, LazyAdam
 from scratch_embed.sharding import ShardedEmbedding
 
-V, D, STEPS = 37, 3, 24
+V, D, STEPS = 37, 3, 16
 
 
 def batch(step: int, worker: int):
@@ -31,11 +31,12 @@ def work(layer, step, worker):
 
 
 def sharded(cluster=None, rule=LazyAdam, **more):
-    place = cluster and cluster.place
-    return ShardedEmbedding(V, D, 3, lambda p: rule(p, lr=0.1), rng=3, place=place, **more)
+    more = {"place": cluster and cluster.place, **more}
+    return ShardedEmbedding(V, D, 3, lambda p: rule(p, lr=0.1), rng=3, **more)
 
 
 def unbroken(steps=STEPS) -> np.ndarray:
+    """The table on one machine."""
     whole = Embedding(V, D, rng=3, sparse=True)
     optimizer = LazyAdam([whole.weight], lr=0.1)
     for step in range(steps):
@@ -44,6 +45,18 @@ def unbroken(steps=STEPS) -> np.ndarray:
         whole(ids).backward(dout)
         optimizer.step()
     return whole.weight.numpy()
+
+
+def two_unbroken(steps: int) -> np.ndarray:
+    """The table after steps of two workers in step, with all shards in this process."""
+    first = sharded(workers=2)
+    second = sharded(workers=2, worker=1, place=lambda _: first.shards)
+    for step in range(steps):
+        for layer in (first, second):
+            ids, dout = batch(step, layer.worker)
+            layer(ids).backward(dout)
+        first.step(), second.step()
+    return first.table()
 
 
 def test_without_ray_it_says_what_to_install():
@@ -62,7 +75,7 @@ def test_without_ray_it_says_what_to_install():
 @pytest.fixture(scope="module")
 def nodes():
     """(scratch_embed.cluster, Ray's cluster of a head and two more nodes)."""
-    pytest.importorskip("ray", reason="left out without Ray: pip install 'scratch_embed[cluster]'")
+    pytest.importorskip("ray", reason="ray is not installed (the extra 'cluster')")
     import ray
     from ray.cluster_utils import Cluster
 
@@ -82,9 +95,8 @@ def killing(how, folder):
     """Do it soon after the checkpoint of step 5, while the next steps are taken."""
 
     def wait():
-        while not (folder / "manifest.json").exists() or '"step": 5' not in (
-            folder / "manifest.json"
-        ).read_text(encoding="utf-8"):
+        manifest = folder / "manifest.json"
+        while not (manifest.exists() and '"step": 5' in manifest.read_text(encoding="utf-8")):
             time.sleep(0.02)
         time.sleep(0.2)
         how()
@@ -94,38 +106,30 @@ def killing(how, folder):
     return thread
 
 
-def test_one_worker_goes_through_the_bits_of_one_machine(nodes, tmp_path):
-    cluster, _ = nodes
-    layer, told = sharded(cluster), []
-    losses = cluster.train(work, layer, STEPS, tmp_path, told=told.append)
-    assert layer.table().tobytes() == unbroken().tobytes()
-    assert len(losses) == STEPS and not told
-
-
-def test_wrong_ids_are_the_callers_error(nodes):
-    cluster, _ = nodes
-    with pytest.raises(IndexError, match="ids"):
-        sharded(cluster)([V])
-
-
-def test_two_workers_in_step_end_on_the_same_bits_every_time(nodes, tmp_path):
-    cluster, _ = nodes
-    tables = []
-    for run in range(2):
-        layer = sharded(cluster, workers=2)
-        losses = cluster.train(work, layer, 8, tmp_path / str(run), workers=2)
-        tables.append(layer.table().tobytes())
-    assert tables[0] == tables[1] and len(losses[0]) == 2
-
-
-def test_without_step_all_pushes_arrive(nodes, tmp_path):
+def test_without_step_a_fast_worker_runs_ahead_by_the_bound_and_no_more(nodes, tmp_path):
     """Plain steps add up, whatever their order: the end is that of both workers' gradients."""
     cluster, _ = nodes
-    layer = sharded(cluster, SGD, workers=2, staleness=2)
-    cluster.train(work, layer, 8, tmp_path, workers=2)
+    bound, steps = 2, 10
+
+    def uneven(layer, step, worker):
+        asked = time.monotonic()
+        ids, dout = batch(step, worker)
+        layer(ids).backward(dout)
+        came = time.monotonic()
+        time.sleep(0.15 * worker)
+        return asked, came
+
+    layer = sharded(cluster, SGD, workers=2, staleness=bound)
+    times = np.array(cluster.train(uneven, layer, steps, tmp_path, workers=2))  # (steps, 2, 2)
+    asked, came = times[..., 0], times[..., 1]
+    # Let in at step s means: the other has pushed all steps before s - bound, so it has begun them.
+    for one, other in ((0, 1), (1, 0)):
+        assert (came[bound + 1 :, one] > asked[: -bound - 1, other]).all()
+    assert (came[1:, 0] < asked[:-1, 1]).any()  # in step that cannot be
+
     whole = Embedding(V, D, rng=3, sparse=True)
     optimizer = SGD([whole.weight], lr=0.1)
-    for step in range(8):
+    for step in range(steps):
         for worker in range(2):
             optimizer.zero_grad()
             ids, dout = batch(step, worker)
@@ -135,15 +139,37 @@ def test_without_step_all_pushes_arrive(nodes, tmp_path):
 
 
 def test_a_shard_that_is_killed_costs_what_came_after_the_checkpoint(nodes, tmp_path):
+    """One worker: the bits of one machine."""
     import ray
 
     cluster, _ = nodes
     layer, told = sharded(cluster), []
     timer = killing(lambda: ray.kill(layer.shards.actors[1]), tmp_path)
-    cluster.train(work, layer, STEPS, tmp_path, every=5, told=told.append)
+    losses = cluster.train(work, layer, STEPS, tmp_path, every=5, told=told.append)
     timer.join()
-    assert told and "going back to step 5" in told[0]
+    assert len(told) == 1 and "going back to step 5" in told[0]
+    assert len(losses) == STEPS
     assert layer.table().tobytes() == unbroken().tobytes()
+
+
+def test_a_worker_that_is_killed_takes_its_step_again(nodes, tmp_path):
+    """Two workers, in step; one ends its own process in the middle of step 7, once."""
+    cluster, _ = nodes
+    layer, told = sharded(cluster, workers=2), []
+
+    def mortal(layer, step, worker):
+        if (step, worker) == (7, 1) and not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGKILL)
+        return work(layer, step, worker)
+
+    losses = cluster.train(mortal, layer, 10, tmp_path, workers=2, every=5, told=told.append)
+    assert told == ["lost: ActorDiedError; going back to step 5"]
+    assert np.shape(losses) == (10, 2)
+    assert layer.table().tobytes() == two_unbroken(10).tobytes()
 
 
 def test_a_machine_that_dies_in_the_middle_leaves_the_same_table(nodes, tmp_path):
@@ -155,3 +181,33 @@ def test_a_machine_that_dies_in_the_middle_leaves_the_same_table(nodes, tmp_path
     timer.join()
     assert layer.table().tobytes() == unbroken().tobytes()
     assert told  # SPREAD puts a shard or the worker on every node
+
+
+def test_what_is_wrong_is_told_and_not_tried_again(nodes, tmp_path):
+    cluster, _ = nodes
+    layer, told = sharded(cluster), []
+    with pytest.raises(IndexError, match="ids"):
+        layer([V])
+    with pytest.raises(ValueError, match="workers is 2, and the layer was made for 1"):
+        cluster.train(work, layer, 4, tmp_path, workers=2)
+
+    def wrong(layer, step, worker):
+        return layer(np.full(3, -1))
+
+    with pytest.raises(IndexError, match="ids"):
+        cluster.train(wrong, layer, 4, tmp_path / "wrong", told=told.append)
+
+    def deadly(layer, step, worker):
+        import os
+
+        os._exit(1)
+
+    cluster.TRIES, before = 2, cluster.TRIES
+    try:
+        with pytest.raises(cluster.LOST):
+            cluster.train(deadly, layer, 4, tmp_path / "deadly", told=told.append)
+    finally:
+        cluster.TRIES = before
+    assert len(told) == 1
+    with pytest.raises(TypeError, match="use LazyAdam"):
+        ShardedEmbedding(V, D, 3, lambda p: Adam(p, lr=0.1), place=cluster.place)

@@ -225,6 +225,7 @@ def test_integers_and_float32_are_computed_in_float64():
         (lambda: neighbours(WORDS, [1, 2]), ValueError, "one row number"),
         (lambda: neighbours(WORDS, 1.0), TypeError, "row"),
         (lambda: neighbours(WORDS, 1, k=6), ValueError, r"k = 6 is outside 1\.\.5"),
+        (lambda: neighbours(WORDS, 1, k=0), ValueError, r"k = 0 is outside 1\.\.5"),
         (lambda: neighbours(WORDS, 1, k=True), TypeError, "k must be a whole number"),
         (lambda: neighbours(WORDS, 1, measure="dot"), ValueError, "'dot'"),
         (lambda: analogy(WORDS, 0, 1, 99), IndexError, "c = 99"),

@@ -78,6 +78,7 @@ def test_numpy_reads_it_and_astype_converts():
     grad = RowGrad([1], np.array([[1.0, 2.0, 3.0]]), (2, 3))
     assert np.asarray(grad).tolist() == [[0, 0, 0], [1, 2, 3]]
     assert np.asarray(grad, dtype=np.float32).dtype == np.float32
+    assert np.asarray(grad.astype(np.float32)).dtype == np.float32
     assert grad.astype(np.float32).values.dtype == np.float32
     assert grad.astype(np.float64, copy=False) is grad
 
@@ -101,9 +102,15 @@ def test_repr_shows_rows_and_cuts_the_middle():
     assert repr(RowGrad([], np.empty((0, 2)), (3, 2))) == "RowGrad: 0 of 3 rows, 2 columns"
 
 
+def test_repr_gives_every_number_the_room_of_the_largest():
+    lines = repr(RowGrad([3, 4, 120], np.ones((3, 1)), (200, 1))).splitlines()
+    assert lines[1:] == ["  row 3    [1.]", "  row 4    [1.]", "  row 120  [1.]"]
+
+
 def test_repr_cuts_from_nine_rows_and_nine_columns_on():
     eight = repr(RowGrad(np.arange(8), np.full((8, 8), 1 / 3), (8, 8))).splitlines()
-    assert len(eight) == 1 + 8 and eight[1].count("0.3333,") == 7 and "33333" not in eight[1]
+    assert [line.split()[1] for line in eight[1:]] == [str(v) for v in range(8)]
+    assert eight[1].count("0.3333,") == 7 and "33333" not in eight[1]
     nine = repr(RowGrad(np.arange(9), np.full((9, 9), 1 / 3), (9, 9))).splitlines()
     assert len(nine) == 1 + 4 + 1 + 3 and "..." in nine[1] and nine[1].count("0.3333") == 6
 

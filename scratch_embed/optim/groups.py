@@ -55,6 +55,8 @@ def _tensors(given: list, where: str) -> list[Tensor]:
                 f"{where}[{position}] was computed (by {param.node.name}) and collects no "
                 "gradient; pass the tensors that it was computed from"
             )
+        if param.dtype.kind not in "fc":  # whole numbers would swallow every step below 1
+            raise TypeError(f"{where}[{position}] is {param.dtype}; a step needs floating point")
     return list({id(param): param for param in given}.values())
 
 

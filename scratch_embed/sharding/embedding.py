@@ -12,14 +12,14 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.files import read_bytes, replacing
-from scratch_embed.functional import lookup
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.embedding import initial_std
+from scratch_embed.ops.lookup import LookupSaved, lookup_backward
 from scratch_embed.optim import Optimizer
 from scratch_embed.rows import RowGrad
 from scratch_embed.sharding.partition import Partition
 from scratch_embed.sharding.shard import Shard
-from scratch_embed.tensor import Tensor
+from scratch_embed.tensor import Tensor, differentiable
 
 MANIFEST = "manifest.json"
 
@@ -39,6 +39,17 @@ class InProcess:
 
     def call(self, method: str, arguments: Sequence[tuple]) -> list:
         return [getattr(s, method)(*given) for s, given in zip(self.shards, arguments, strict=True)]
+
+
+def _pulled_forward(weight: np.ndarray, ids: np.ndarray, rows: np.ndarray, where: np.ndarray):
+    """out[n] = rows[where[n]], the rows of `ids`, which have come from their shards.
+
+    `weight` stands for the whole table and gives nothing but its shape; backward is `lookup`'s.
+    """
+    return rows[where], LookupSaved(ids, len(weight), None, False, True)
+
+
+_pulled = differentiable(_pulled_forward, lookup_backward)
 
 
 class ShardedEmbedding:
@@ -63,16 +74,18 @@ class ShardedEmbedding:
         may part: see `Shard`.
     place : where the shards are; all in this process if None.
 
-    `traffic` counts the bytes of rows that came and of gradients that went, ids not counted.
+    `traffic` counts the bytes that passed: of rows that came, of gradients that went, and of the
+    places (8 bytes each) that say which rows are meant, there and back.
 
-    Raises as `Embedding` and `Partition` do, all before anything travels.
+    Raises as `Embedding` and `Partition` do, and TypeError for an optimiser that moves rows which
+    a RowGrad does not name; all before anything travels.
 
     >>> from scratch_embed.optim import SGD
     >>> layer = ShardedEmbedding(6, 2, shards=2, optimizer=lambda p: SGD(p, lr=1.0))
     >>> layer([[1, 4], [1, 1]]).sum().backward()
     >>> layer.step()                                       # row 1 three times, row 4 once
     >>> layer.traffic                                      # 2 rows of 2 numbers of 4 bytes each way
-    {'rows': 16, 'gradients': 16}
+    {'rows': 16, 'gradients': 16, 'places': 32}
     """
 
     def __init__(
@@ -88,9 +101,10 @@ class ShardedEmbedding:
         workers: int = 1,
         worker: int = 0,
         staleness: int | None = None,
-        place: Callable[[list[tuple]], Shards] | None = None,
+        place: Callable[[list[dict]], Shards] | None = None,
     ):
         self.partition = Partition(num_embeddings, shards, by)
+        self.num_embeddings = num_embeddings
         self.embedding_dim = check_count(embedding_dim, "embedding_dim")
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
@@ -101,63 +115,75 @@ class ShardedEmbedding:
             check_count(staleness, "staleness", 0)
         if not 0 <= check_count(worker, "worker", 0) < workers:
             raise ValueError(f"worker is {worker}; with {workers} workers it is 0..{workers - 1}")
-        self.worker, self.steps = worker, 0
-        rest = (embedding_dim, optimizer, rng, init, dtype, workers, staleness)
-        plans = [(self.partition, index, *rest) for index in range(shards)]
-        self.shards = place(plans) if place else InProcess([Shard(*plan) for plan in plans])
-        self._pulled: list[tuple[np.ndarray, Tensor]] = []  # what came since the last step
-        self.traffic = {"rows": 0, "gradients": 0}
+        _check_optimizer(optimizer, embedding_dim, dtype)
+        self.worker, self.steps, self.life = worker, 0, 0
+        plan = {
+            "partition": self.partition, "embedding_dim": embedding_dim, "optimizer": optimizer,
+            "seed": rng, "init": init, "dtype": dtype, "workers": workers, "staleness": staleness,
+        }  # fmt: skip
+        plans = [{**plan, "index": index} for index in range(shards)]
+        self.shards = place(plans) if place else InProcess([Shard(**plan) for plan in plans])
+        # Where gradients meet, as in an Embedding's weight. One zero, seen V times D times.
+        whole = np.broadcast_to(np.zeros((), dtype), (num_embeddings, embedding_dim))
+        self._whole = Tensor(whole, requires_grad=True, name="sharded weight")
+        self.traffic = {"rows": 0, "gradients": 0, "places": 0}
+
+    def __repr__(self) -> str:
+        cut = self.partition
+        return (
+            f"ShardedEmbedding({cut.num_embeddings}, {self.embedding_dim}, shards={cut.shards}, "
+            f"by={cut.by!r})"
+        )
 
     def __call__(self, ids) -> Tensor:
         """Rows of the table: ids (...) of any integer type -> (..., D), as `Embedding` gives them.
 
         Raises IndexError and TypeError for wrong ids, as `Embedding` does.
         """
-        ids = check_ids(ids, self.partition.num_embeddings, "ids")
+        ids = check_ids(ids, self.num_embeddings, "ids").copy()
         distinct, where = np.unique(ids, return_inverse=True)
-        rows = Tensor(self._pull(distinct), requires_grad=True, name="pulled rows")
-        self._pulled.append((distinct, rows))
-        return lookup(rows, where.reshape(ids.shape), sparse=True)
+        return _pulled(self._whole, ids, self._pull(distinct), where.reshape(ids.shape))
+
+    def zero_grad(self) -> None:
+        """Forget the gradients since the last step, where no step shall be taken with them."""
+        self._whole.grad = None
 
     def step(self) -> None:
-        """Send the gradients of all lookups since the last step to the owners, who take a step."""
-        grads = [
-            RowGrad(ids[rows.grad.rows], rows.grad.values, self._shape)
-            for ids, rows in self._pulled
-            if rows.grad is not None
-        ]
-        self._pulled.clear()
-        grad = sum(grads[1:], grads[0]) if grads else self._nothing()
+        """Send the gradients of all lookups since the last step to the owners, who take a step.
+
+        Called again after an error it sends the same step, which no owner takes twice.
+        """
+        grad = self._whole.grad if self._whole.grad is not None else self._nothing()
         parts = self.partition.split(grad.rows)
-        self.traffic["gradients"] += grad.values.nbytes
+        who = (self.steps, self.worker, self.life)
         self.shards.call(
             "push",
-            [
-                (self.partition.place(grad.rows[at]), grad.values[at], self.steps, self.worker)
-                for at in parts  # also to those who have none of the rows: they count the step
+            [  # also to those who have none of the rows: they count the step
+                (self.partition.place(grad.rows[at]), grad.values[at], *who) for at in parts
             ],
         )
+        self.traffic["gradients"] += grad.values.nbytes
+        self.traffic["places"] += grad.rows.nbytes
+        self.zero_grad()
         self.steps += 1
 
     def table(self) -> np.ndarray:
         """The whole table, (V, D), as it is after all steps so far. For tables that fit."""
-        return self._pull(np.arange(self.partition.num_embeddings))
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.partition.num_embeddings, self.embedding_dim
+        return self._pull(np.arange(self.num_embeddings))
 
     def _nothing(self) -> RowGrad:
-        return RowGrad(np.zeros(0, np.int64), np.zeros((0, self.embedding_dim)), self._shape)
+        none = np.zeros((0, self.embedding_dim), self._whole.dtype)
+        return RowGrad(np.zeros(0, np.int64), none, self._whole.shape)
 
     def _pull(self, ids: np.ndarray) -> np.ndarray:
         parts = self.partition.split(ids)
-        asked = [(self.partition.place(ids[at]), self.steps) for at in parts]
+        asked = [(self.partition.place(ids[at]), self.steps, self.life) for at in parts]
         came = self.shards.call("pull", asked)
-        rows = np.empty((len(ids), self.embedding_dim), came[0].dtype)
-        for at, values in zip(parts, came):
+        rows = np.empty((len(ids), self.embedding_dim), self._whole.dtype)
+        for at, values in zip(parts, came, strict=True):
             rows[at] = values
         self.traffic["rows"] += rows.nbytes
+        self.traffic["places"] += ids.nbytes
         return rows
 
     # ---- checkpoints -----------------------------------------------------------------------------
@@ -166,12 +192,13 @@ class ShardedEmbedding:
         """A file a shard, and the manifest last: only with it the files are a checkpoint.
 
         The one before stays whole until the new manifest is there, and goes then. The folder has
-        to be one that every shard can write to.
+        to be one that every shard can write to. With several workers one of them saves, while the
+        others take no further step.
         """
         folder, names = Path(folder), self._names()
         folder.mkdir(parents=True, exist_ok=True)
         old = self._manifest(folder).get("files", []) if (folder / MANIFEST).exists() else []
-        self.shards.call("save", [(str(folder / name),) for name in names])
+        self.shards.call("save", [(str(folder / n), self.steps, self.life) for n in names])
         said = {"files": names, "step": self.steps, **self._cut()}
         with replacing(folder / MANIFEST) as temporary:
             temporary.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
@@ -181,17 +208,19 @@ class ShardedEmbedding:
     def load(self, folder: str | os.PathLike) -> int:
         """Go on from the checkpoint in a folder; returns how many steps it has behind it.
 
-        What was pulled since is forgotten. Raises FileNotFoundError without a manifest, ValueError
-        for one of another table or cut, and for a file that is missing or damaged.
+        Gradients since are forgotten, and of workers that do not know of it nothing is taken any
+        more. Raises FileNotFoundError without a manifest, ValueError for one of another table or
+        cut, and for a file that is missing or damaged; then all shards stay as they were.
         """
         folder = Path(folder)
         said = self._manifest(folder)
         for name, mine in self._cut().items():
             if said.get(name) != mine:
                 raise ValueError(f"{folder} was cut with {name} {said.get(name)!r}; here: {mine!r}")
-        self.shards.call("load", [(str(folder / name),) for name in said["files"]])
-        self._pulled.clear()
-        self.steps = said["step"]
+        self.shards.call("read", [(str(folder / name), said["step"]) for name in said["files"]])
+        self.shards.call("go_on", [(self.life + 1,)] * self.partition.shards)
+        self.zero_grad()
+        self.steps, self.life = said["step"], self.life + 1
         return self.steps
 
     def _cut(self) -> dict:
@@ -216,3 +245,16 @@ class ShardedEmbedding:
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder / MANIFEST} is damaged ({error})") from None
         return said
+
+
+def _check_optimizer(optimizer: Callable, dim: int, dtype: type) -> None:
+    """Make one here, and let it take a step of no rows: what it refuses must not travel."""
+    row = Tensor(np.zeros((1, dim), dtype), requires_grad=True, name="one row")
+    made = optimizer([row]) if callable(optimizer) else None
+    if not isinstance(made, Optimizer) or [id(p) for p in made.params] != [id(row)]:
+        raise TypeError(
+            f"optimizer is {optimizer!r}; it must be a function that makes an optimiser of the "
+            "list of Tensors that it is given: lambda params: SGD(params, lr=0.1)"
+        )
+    row.grad = RowGrad(np.zeros(0, np.int64), np.zeros((0, dim), dtype), (1, dim))
+    made.step()

@@ -17,12 +17,15 @@ LARGEST = 1 << 31  # rows: a row's id times a number as large still fits into in
 class Partition:
     """V rows on S shards. Every row has one owner, and none needs a list to be found.
 
-        "range"   owner = id // n,   place = id % n           n = ceil(V / S) rows to a shard
-        "hash"    owner = p % S,     place = p // S           p = (a id) % V
+        "range"   p = id
+        "hash"    p = (a id) % V
+        owner = p S // V,   place = p - the first p of that owner
 
     Ids are usually given by frequency, so that by range the first shard has all the frequent words
     and nearly all the work. By hash neighbours part. a has no common factor with V, so p takes
-    every value once (Knuth's multiplicative hashing, with a near the golden section of V).
+    every value once; and a is near the golden section of V, so that the first n ids lie nearly
+    evenly spaced, whatever n is (Knuth's multiplicative hashing). So do the hot rows, which
+    chance would lay closer together here and there; the remainder of p by S would lose that.
 
     num_embeddings : V, at most 2^31.
     shards : S, at most V.
@@ -34,7 +37,7 @@ class Partition:
     >>> Partition(6, 2, "range").owner(rows).tolist()
     [0, 0, 0, 1, 1, 1]
     >>> Partition(6, 2, "hash").owner(rows).tolist()             # p = (5 id) % 6 = 0 5 4 3 2 1
-    [0, 1, 0, 1, 0, 1]
+    [0, 1, 1, 1, 0, 0]
     """
 
     num_embeddings: int
@@ -64,25 +67,34 @@ class Partition:
 
     def owner(self, ids: np.ndarray) -> np.ndarray:
         """The shard of each id: (...) int64. Ids have been checked."""
-        if self.by == "range":
-            return ids // -(-self.num_embeddings // self.shards)
-        return ids * self._multiplier % self.num_embeddings % self.shards
+        return self._spread(ids) * self.shards // self.num_embeddings
 
     def place(self, ids: np.ndarray) -> np.ndarray:
         """At which row of its shard each id lies: (...) int64."""
-        if self.by == "range":
-            return ids % -(-self.num_embeddings // self.shards)
-        return ids * self._multiplier % self.num_embeddings // self.shards
+        spread = self._spread(ids)
+        return spread - self._first(spread * self.shards // self.num_embeddings)
 
     def rows_of(self, shard: int) -> np.ndarray:
         """The ids of the rows of a shard, in the order in which they lie there: (V_s,) int64."""
+        spread = np.arange(self._first(shard), self._first(shard + 1))
         if self.by == "range":
-            size = -(-self.num_embeddings // self.shards)
-            return np.arange(shard * size, min((shard + 1) * size, self.num_embeddings))
-        back = pow(self._multiplier, -1, self.num_embeddings)
-        return np.arange(shard, self.num_embeddings, self.shards) * back % self.num_embeddings
+            return spread
+        return spread * pow(self._multiplier, -1, self.num_embeddings) % self.num_embeddings
+
+    def _spread(self, ids: np.ndarray) -> np.ndarray:
+        return ids if self.by == "range" else ids * self._multiplier % self.num_embeddings
+
+    def _first(self, shard):
+        """The first p that belongs to a shard: where p S // V reaches it."""
+        return -(-shard * self.num_embeddings // self.shards)
 
     def split(self, ids: np.ndarray) -> list[np.ndarray]:
-        """For each shard the positions in `ids` of those that it owns, in the order of `ids`."""
+        """For each shard the positions in `ids` of those that it owns, in the order of `ids`.
+
+        >>> [at.tolist() for at in Partition(6, 2).split(np.array([1, 0, 3, 4]))]
+        [[1, 3], [0, 2]]
+        """
         owner = self.owner(ids)
-        return [np.flatnonzero(owner == shard) for shard in range(self.shards)]
+        order = np.argsort(owner, kind="stable")  # equal owners stay in the order of ids
+        ends = np.searchsorted(owner[order], np.arange(1, self.shards))
+        return np.split(order, ends)

@@ -30,11 +30,16 @@ class Shard:
                           of the workers, and make one step. A pull for s + 1 waits for it.
         staleness=k       every push makes a step of its own, at once. A pull for step s waits until
                           no worker is more than k steps behind: none has less than s - k pushed.
+                          The rows hold every gradient of the steps before s - k, of all workers,
+                          and of later steps those that happen to be there.
 
     partition, index : the table's cut, and which part this is.
     embedding_dim, init, seed, dtype : as `Embedding` takes them; the same seed, the same rows.
     optimizer : a function of a list of Tensors, such as `lambda params: SGD(params, lr=0.1)`.
     workers : how many push.
+
+    After `go_on` the shard is in its next life, and does not hear any more who speaks of another:
+    a worker that was given up may still have a push on its way.
 
     A shard may be asked from several threads at once.
     """
@@ -56,31 +61,47 @@ class Shard:
         self.weight = Tensor(rows, requires_grad=True, name=f"shard {index}")
         self.optimizer = optimizer([self.weight])
         self.clock = [0] * workers  # steps that each worker has pushed
+        self.life = 0
+        self._read: dict | None = None  # a checkpoint, until `go_on`
         self._waiting: dict[int, RowGrad] = {}  # by worker, of the step that is not complete
         self._moved = threading.Condition()
 
-    def pull(self, places: np.ndarray, step: int = 0, patience: float | None = None) -> np.ndarray:
+    def pull(
+        self, places: np.ndarray, step: int = 0, life: int = 0, patience: float | None = None
+    ) -> np.ndarray:
         """A copy of the rows at these places, (n,) -> (n, D), once this step may begin.
 
         patience : seconds to wait for other workers; TimeoutError after that.
         """
         behind = 0 if self.staleness is None else self.staleness
         with self._moved:
-            if not self._moved.wait_for(lambda: min(self.clock) >= step - behind, patience):
+            if not self._moved.wait_for(
+                lambda: life != self.life or min(self.clock) >= step - behind, patience
+            ):
                 raise TimeoutError(
                     f"shard {self.index}: step {step} waits for worker {np.argmin(self.clock)}, "
                     f"which has pushed {min(self.clock)} steps"
                 )
+            self._check_life(life)
             return self.weight.data[places]
 
-    def push(self, places: np.ndarray, values: np.ndarray, step: int = 0, worker: int = 0) -> None:
+    def push(
+        self, places: np.ndarray, values: np.ndarray, step: int = 0, worker: int = 0, life: int = 0
+    ) -> None:
         """The gradient of some rows, from a worker at its step; places () where it has none.
 
-        A push that came before, as after a lost answer, is passed over.
+        A push that came before, as after a lost answer, is passed over. Raises ValueError for one
+        before which another is missing.
         """
         with self._moved:
+            self._check_life(life)
             if step < self.clock[worker]:
                 return
+            if step > self.clock[worker]:
+                raise ValueError(
+                    f"shard {self.index}: worker {worker} pushes step {step}, and it is at step "
+                    f"{self.clock[worker]}; load a checkpoint to bring all to the same step"
+                )
             grad = RowGrad(places, values, self.weight.shape)
             if self.staleness is not None:
                 self._step(grad)
@@ -91,35 +112,60 @@ class Shard:
             self.clock[worker] = step + 1
             self._moved.notify_all()
 
+    def _check_life(self, life: int) -> None:
+        if life != self.life:
+            raise RuntimeError(
+                f"shard {self.index} has gone back to a checkpoint since: load it here as well"
+            )
+
     def _step(self, grad: RowGrad) -> None:
         self.weight.grad = grad
         self.optimizer.step()
         self.weight.grad = None
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Rows, state and clocks as one file."""
+    def save(self, path: str | os.PathLike, step: int = 0, life: int = 0) -> None:
+        """Rows, state and clocks as one file, once all workers have pushed the steps before `step`.
+
+        Raises ValueError where one has pushed more: what is saved must be the same for all shards.
+        """
         with self._moved:
+            self._moved.wait_for(lambda: life != self.life or min(self.clock) >= step)
+            self._check_life(life)
+            if max(self.clock) > step:
+                raise ValueError(
+                    f"shard {self.index}: to be saved at step {step}, and worker "
+                    f"{np.argmax(self.clock)} has pushed {max(self.clock)}; let all of them wait"
+                )
             checkpoint.save(
                 path,
+                shard=self.index,
                 weight=self.weight.data,
                 optimizer=self.optimizer.state_dict(),
                 clock=self.clock,
             )
 
-    def load(self, path: str | os.PathLike) -> None:
-        """Go on from such a file. Raises ValueError for one that does not fit this shard."""
+    def read(self, path: str | os.PathLike, step: int) -> None:
+        """Read such a file, for `go_on`. Raises ValueError where it is not this shard at `step`."""
         saved = checkpoint.load(path)
         rows = np.asarray(saved.get("weight"))
-        if rows.shape != self.weight.shape or len(saved.get("clock", ())) != self.workers:
-            raise ValueError(
-                f"{path} holds rows {rows.shape} for {len(saved.get('clock', ()))} workers; shard "
-                f"{self.index} has {self.weight.shape} and {self.workers}"
-            )
+        mine = (self.index, self.weight.shape, self.weight.dtype, [step] * self.workers)
+        theirs = (saved.get("shard"), rows.shape, rows.dtype, saved.get("clock"))
+        if theirs != mine:
+            raise ValueError(f"{path} holds {_described(*theirs)}; here: {_described(*mine)}")
+        self._read = saved
+
+    def go_on(self, life: int) -> None:
+        """Go on from what was read; with whoever speaks of this life, and with nobody else."""
         with self._moved:
-            self.optimizer.load_state_dict(saved["optimizer"])
-            self.weight.data[...] = rows
-            self.clock, self._waiting = list(saved["clock"]), {}
+            self.optimizer.load_state_dict(self._read["optimizer"])
+            self.weight.data[...] = self._read["weight"]
+            self.clock, self._waiting, self.life = list(self._read["clock"]), {}, life
+            self._read = None
             self._moved.notify_all()
+
+
+def _described(shard, shape, dtype, clock) -> str:
+    return f"shard {shard}, rows {shape} of {dtype}, with steps {clock} of its workers"
 
 
 def _draw(partition: Partition, index: int, dim: int, seed: int, init, dtype) -> np.ndarray:

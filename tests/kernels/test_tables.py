@@ -142,6 +142,10 @@ def test_group_rows_counts_positions_through_a_flat_batch():
 def test_group_rows_says_when_its_integers_are_too_short():
     with pytest.raises(ValueError, match=r"num_rows = .* too large to group 1000 ids.*2\*\*53"):
         group_rows(np.zeros(1000, np.int64), 2**60)
+    last = 2**62 - 1  # 62 bits for the id and 1 for its place, of two, are 63
+    assert group_rows([last, 1], 2**62).rows.tolist() == [1, last]
+    with pytest.raises(ValueError, match=r"too large to group 2 ids: it must be at most 2\*\*62"):
+        group_rows([last, 1], 2**62 + 1)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -471,6 +475,8 @@ def test_groups_made_by_hand_are_looked_at():
     rows, order, starts = (np.array(part) for part in ([0, 1], [1, 0, 2], [0, 1, 3]))
     values = np.ones((3, 2))
     assert sum_groups(values, Groups(rows, order, starts)).tolist() == [[1, 1], [2, 2]]
+    empty = Groups(rows, order, np.array([0, 0, 3]))  # a group may hold nothing
+    assert sum_groups(values, empty).tolist() == [[0, 0], [3, 3]]
     with pytest.raises(IndexError, match=r"groups\.order\[2\] = 3"):
         sum_groups(values, Groups(rows, order + [0, 0, 1], starts))
     for bad in ([0, 1], [0, 1, 4], [0, 4, 3], [1, 1, 3], [0, 1, 2, 3]):

@@ -113,6 +113,17 @@ def test_patches_are_projected_one_by_one():
     assert grey(np.ones((4, 4), np.uint8)).dtype == np.float32
 
 
+def test_a_bag_of_a_layer_weighs_its_rows():
+    layer = layers.EmbeddingBag(6, 3, mode="sum", **F64)
+    ids, weights = np.array([[1, 1], [4, 0]]), np.array([[0.5, 2.0], [3.0, -1.0]])
+    rows = layer.weight.data[ids]
+    np.testing.assert_allclose(layer(ids).data, rows.sum(axis=1))
+    weighed = (weights[..., None] * rows).sum(axis=1)
+    np.testing.assert_allclose(layer(ids, per_sample_weights=weights).data, weighed)
+    flat = layer(ids.reshape(-1), [0, 1, 4], weights.reshape(-1)).data
+    np.testing.assert_allclose(flat[0], 0.5 * rows[0, 0])
+
+
 def test_norms_keep_their_factors_and_do_without_those_they_are_told_to():
     x = np.random.default_rng(0).standard_normal((2, 3, 4))
     norm = with_other_numbers(layers.LayerNorm(4, eps=0.1, dtype=np.float64))

@@ -105,9 +105,11 @@ def test_the_first_loss_is_foreseen(std):
 def test_a_head_on_rows_of_unit_variance_warns():
     with pytest.warns(UserWarning, match="loss of about 63.5.*ln 2000 = 7.6.*init=0.02"):
         layers.TiedHead(Embedding(2000, 64, rng=0))
+    with pytest.warns(UserWarning, match="loss of about 15.9"):
+        layers.TiedHead(Embedding(2000, 64, init=0.5, rng=0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for init in ("1/sqrt(d)", 0.02, 0.0):
+        for init in ("1/sqrt(d)", 0.02, 0.0, 0.48):  # with 0.48: 14.8, less than 2 ln 2000 = 15.2
             layers.TiedHead(Embedding(2000, 64, init=init, rng=0))
 
 

@@ -314,6 +314,7 @@ ROW = RowGrad([1], np.ones((1, 3)), (4, 3))
         (lambda: SGD(leaf([1.0]), lr=0.1), TypeError, r"\[tensor\]"),
         (lambda: SGD([np.ones(3)], lr=0.1), TypeError, r"params\[0\] is a ndarray"),
         (lambda: SGD([leaf([1.0]), leaf([1.0]) * 2], lr=0.1), ValueError, r"params\[1\].*by mul"),
+        (lambda: SGD([Tensor([1, 2])], lr=0.1), TypeError, r"params\[0\] is int64; a step needs"),
         (lambda: SGD([leaf([1.0])], lr=-0.1), ValueError, r"lr is -0\.1"),
         (lambda: SGD([leaf([1.0])], lr=float("nan")), ValueError, "lr is nan"),
         (lambda: SGD([leaf([1.0])], lr=0.1, momentum=1.0), ValueError, r"momentum is 1\.0"),

@@ -1,0 +1,117 @@
+"""Checkpoints of a table in shards: whole or not at all, and the same bits afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed.sharding import embedding
+from tests.sharding.tables import RULES, learn, on_one_machine, sharded, workers_of
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_resumed_table_ends_on_the_same_bits(rule, tmp_path):
+    layer = sharded(rule)
+    learn(layer, 0, 3)
+    layer.save(tmp_path)
+    learn(layer, 3, 5)  # lost
+    fresh = sharded(rule)
+    assert fresh.load(tmp_path) == 3
+    assert learn(fresh, 3, 6).tobytes() == on_one_machine(rule, 6).tobytes()
+
+
+def test_files_of_the_checkpoint_before_go_when_the_new_one_is_whole(tmp_path):
+    layer = sharded()
+    for step in (1, 2):
+        learn(layer, step - 1, step)
+        layer.save(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["manifest.json", *(f"shard-{k}-of-4.step-2.npz" for k in (1, 2, 3, 4))]
+
+
+def die(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("dies", [0, 2, 3, "manifest"])
+def test_a_death_in_the_middle_of_saving_costs_what_came_after_the_last(
+    dies, tmp_path, monkeypatch
+):
+    layer = sharded()
+    learn(layer, 0, 2)
+    layer.save(tmp_path)
+    kept = layer.table()
+    learn(layer, 2, 3)
+    if dies == "manifest":
+        monkeypatch.setattr(embedding, "replacing", die)
+    else:
+        layer.shards.shards[dies].save = die
+    with pytest.raises(KeyboardInterrupt):
+        layer.save(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 5 + (4 if dies == "manifest" else dies)
+    fresh = sharded()
+    assert fresh.load(tmp_path) == 2 and fresh.table().tobytes() == kept.tobytes()
+
+
+def test_who_was_given_up_is_not_heard_any_more(tmp_path):
+    """A push that is still on its way when all go back must not count in what comes after."""
+    late, layer = workers_of(2, staleness=1)
+    for table in (late, layer):
+        table([1]).sum().backward()
+        table.step()
+    layer.save(tmp_path)
+    kept = layer.table()
+    late([1]).sum().backward()
+    assert layer.load(tmp_path) == 1
+    with pytest.raises(RuntimeError, match="has gone back to a checkpoint since"):
+        late.step()
+    with pytest.raises(RuntimeError, match="has gone back"):
+        late([1])
+    assert layer.table().tobytes() == kept.tobytes()
+    late.load(tmp_path)
+
+
+def test_workers_save_where_all_have_taken_the_same_steps(tmp_path):
+    ahead, behind = workers_of(2, staleness=2)
+    ahead.step()
+    with pytest.raises(ValueError, match="at step 0, and worker 0 has pushed 1"):
+        behind.save(tmp_path)
+    behind.step()
+    behind.save(tmp_path)
+    assert ahead.load(tmp_path) == 1
+
+
+def test_a_damaged_shard_leaves_all_of_them_as_they_were(tmp_path):
+    layer = sharded()
+    layer.save(tmp_path)
+    learn(layer, 0, 2)
+    now = layer.table()
+    whole = (tmp_path / "shard-4-of-4.step-0.npz").read_bytes()
+    (tmp_path / "shard-4-of-4.step-0.npz").write_bytes(whole[:300])
+    with pytest.raises(ValueError, match=r"shard-4-of-4.* is no checkpoint"):
+        layer.load(tmp_path)
+    assert layer.table().tobytes() == now.tobytes() and layer.steps == 2
+    learn(layer, 2, 3)
+    (tmp_path / "shard-4-of-4.step-0.npz").write_bytes(
+        (tmp_path / "shard-3-of-4.step-0.npz").read_bytes()
+    )
+    with pytest.raises(ValueError, match=r"shard-4-of-4.* holds shard 2, .* here: shard 3, "):
+        layer.load(tmp_path)
+
+
+def test_a_checkpoint_of_another_table_or_a_damaged_one_is_told(tmp_path):
+    layer = sharded()
+    layer.save(tmp_path)
+    with pytest.raises(ValueError, match=r"float32.* here: .* of float64"):
+        sharded(dtype=np.float64).load(tmp_path)
+    with pytest.raises(ValueError, match="was cut with by 'hash'; here: 'range'"):
+        sharded(by="range").load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        layer.load(tmp_path / "nothing")
+    (tmp_path / "shard-2-of-4.step-0.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"shard-2-of-4.* is no checkpoint"):
+        sharded().load(tmp_path)
+    for text in ("{", "[]", '{"files": ["../x"], "step": 1}', '{"files": []}'):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(ValueError, match=r"manifest.json is damaged"):
+            sharded().load(tmp_path)

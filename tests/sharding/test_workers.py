@@ -1,0 +1,139 @@
+"""Several workers on one table: in step, or apart by a bound."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from scratch_embed import Embedding
+from scratch_embed.sharding import Partition, Shard
+from tests.sharding.tables import RULES, D, V, batch, sharded, workers_of
+
+
+def at_once(works):
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_in_step_two_workers_make_the_step_of_both_batches_whoever_comes_first():
+    ends = set()
+    for _ in range(5):
+        layers = workers_of(2)
+
+        def work(layer):
+            for step in range(4):
+                ids, dout = batch(2 * step + layer.worker)
+                layer(ids).backward(dout)
+                layer.step()
+
+        at_once([lambda layer=layer: work(layer) for layer in layers])
+        ends.add(layers[0].table().tobytes())
+    assert len(ends) == 1
+    whole = Embedding(V, D, rng=3, sparse=True)
+    optimizer = RULES["SGD"]([whole.weight])
+    for step in range(4):
+        optimizer.zero_grad()
+        for worker in range(2):
+            ids, dout = batch(2 * step + worker)
+            whole(ids).backward(dout)
+        optimizer.step()
+    np.testing.assert_allclose(
+        np.frombuffer(ends.pop(), np.float32).reshape(V, D),
+        whole.weight.numpy(),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+def one_shard(**more):
+    return Shard(Partition(4, 1), 0, 2, RULES["SGD"], **more)
+
+
+def test_a_step_waits_for_every_worker():
+    shard, row = one_shard(workers=2), np.array([1])
+    shard.pull(row, 0)
+    shard.push(row, np.ones((1, 2), np.float32), 0, worker=0)
+    with pytest.raises(TimeoutError, match="step 1 waits for worker 1, which has pushed 0 steps"):
+        shard.pull(row, 1, patience=0.01)
+    shard.push(row, np.ones((1, 2), np.float32), 0, worker=1)
+    assert shard.pull(row, 1, patience=0.01).shape == (1, 2)
+
+
+@pytest.mark.parametrize("bound", [0, 1, 3])
+def test_without_step_a_worker_is_ahead_by_the_bound_and_no_more(bound):
+    shard, row, one = one_shard(workers=2, staleness=bound), np.array([1]), np.ones((1, 2))
+    before = shard.pull(row).copy()
+    for step in range(bound + 1):
+        shard.pull(row, step, patience=0.01)
+        shard.push(row, one, step, worker=0)
+    np.testing.assert_allclose(shard.pull(row, 0), before - 0.1 * (bound + 1), rtol=1e-5)
+    with pytest.raises(TimeoutError, match="waits for worker 1"):
+        shard.pull(row, bound + 1, patience=0.01)
+    shard.push(row, one, 0, worker=1)
+    shard.pull(row, bound + 1, patience=0.01)
+
+
+def test_a_push_that_comes_twice_counts_once():
+    shard, row, one = one_shard(), np.array([1]), np.ones((1, 2))
+    shard.push(row, one, 0)
+    after = shard.pull(row).copy()
+    shard.push(row, one, 0)
+    assert np.array_equal(shard.pull(row), after) and shard.clock == [1]
+    with pytest.raises(ValueError, match="worker 0 pushes step 2, and it is at step 1"):
+        shard.push(row, one, 2)
+
+
+def test_a_step_that_is_sent_again_after_an_error_is_taken_once_by_every_shard():
+    layer, right = sharded(), sharded()
+    everybody = layer.shards.call
+    for table in (layer, right):
+        ids, dout = batch(0)
+        table(ids).backward(dout)
+    right.step()
+
+    def two_of_them(method, arguments):
+        for shard, given in zip(layer.shards.shards[:2], arguments):
+            getattr(shard, method)(*given)
+        raise ConnectionError
+
+    layer.shards.call = two_of_them
+    with pytest.raises(ConnectionError):
+        layer.step()
+    layer.shards.call = everybody
+    layer.step()
+    assert layer.table().tobytes() == right.table().tobytes()
+    assert layer.steps == 1 and layer.traffic["gradients"] == right.traffic["gradients"]
+
+
+@pytest.mark.parametrize("bound", [0, 2])
+def test_two_workers_at_random_speeds_never_part_by_more_than_the_bound(bound):
+    """How far apart they are is looked up in the shards whenever one is let in."""
+    layers = workers_of(2, staleness=bound)
+    shards, ahead = layers[0].shards.shards, []
+    for shard in shards:
+        inside = shard._check_life
+
+        def seen(life, shard=shard, inside=inside):
+            ahead.append(max(shard.clock) - min(shard.clock))
+            inside(life)
+
+        shard._check_life = seen
+
+    def work(layer):
+        rng = np.random.default_rng(layer.worker)
+        for step in range(12):
+            ids, dout = batch(2 * step + layer.worker)
+            layer(ids).backward(dout)
+            if layer.worker:
+                time.sleep(rng.uniform(0, 0.01))
+            layer.step()
+
+    at_once([lambda layer=layer: work(layer) for layer in layers])
+    assert max(ahead) <= bound + 1  # a step that began with the bound, and has been pushed
+    assert all(shard.clock == [12, 12] for shard in shards)
