@@ -5,11 +5,13 @@
 #   QUICK=1             smaller runs of the labs, figures and benchmarks
 #   CH=4                the chapter of `make step`
 #   MINUTES=20          how long `make soak` looks
+#   EXTRAS="cluster"    extras of setup.cfg that `make test` installs, and whose tests must then run
 
 PYTHON ?=
 QUICK ?=
 CH ?=
 MINUTES ?= 20
+EXTRAS ?=
 
 VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts/python.exe,.venv/bin/python)
 QUICKLY := $(if $(filter-out 0,$(QUICK)),--quick)
@@ -33,8 +35,9 @@ labs: setup  ## run every experiment in full size (QUICK=1: a few seconds each)
 step: setup  ## walk through one chapter cell by cell, as in: make step CH=4
 	@$(VENV) -m lessons "$(CH)" --step $(QUICKLY)
 
-test: setup  ## run the tests, on all cores
-	@$(VENV) -m pytest -n auto --dist loadfile
+test: setup  ## run the tests, on all cores (EXTRAS="cluster peers": with these libraries, too)
+	@$(if $(EXTRAS),$(VENV) .ci/setup_venv.py $(EXTRAS))
+	@TESTS_WITH="$(EXTRAS)" $(VENV) -m pytest -n auto --dist loadfile
 
 gradcheck: setup  ## compare every backward with finite differences
 	@$(VENV) -m scratch_embed.gradcheck

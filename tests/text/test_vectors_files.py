@@ -20,6 +20,7 @@ HEADER = (
     b'{"vectors":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},'
     b'"words":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}}       '
 )
+PEER = "not installed (the extra 'peers')"
 SAFETENSORS = bytes([128, 0, 0, 0, 0, 0, 0, 0]) + HEADER + BYTES + b"a\nb"
 
 
@@ -187,7 +188,7 @@ def test_what_cannot_be_written_or_read_is_said(tmp_path):
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_gensim_reads_ours_and_we_read_gensims(tmp_path, binary):
-    keyed = pytest.importorskip("gensim.models").KeyedVectors
+    keyed = pytest.importorskip("gensim.models", reason=PEER).KeyedVectors
     path = tmp_path / ("v.bin" if binary else "v.txt")
     save(path, WORDS, some_vectors())
     theirs = keyed.load_word2vec_format(str(path), binary=binary)
@@ -199,14 +200,14 @@ def test_gensim_reads_ours_and_we_read_gensims(tmp_path, binary):
 
 
 def test_gensim_and_we_read_glove(tmp_path):
-    keyed = pytest.importorskip("gensim.models").KeyedVectors
+    keyed = pytest.importorskip("gensim.models", reason=PEER).KeyedVectors
     write_vectors(tmp_path / "glove.txt", WORDS, some_vectors(), header=False)
     theirs = keyed.load_word2vec_format(str(tmp_path / "glove.txt"), no_header=True)
     np.testing.assert_array_equal(load(tmp_path / "glove.txt").vectors, theirs.vectors)
 
 
 def test_the_safetensors_library_reads_ours_and_we_read_its(tmp_path):
-    library = pytest.importorskip("safetensors.numpy")
+    library = pytest.importorskip("safetensors.numpy", reason=PEER)
     path = tmp_path / "v.safetensors"
     vectors_files.save(path, WORDS, some_vectors())
     arrays = library.load_file(path)

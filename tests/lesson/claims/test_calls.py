@@ -81,7 +81,9 @@ def test_what_needs_no_peer_prints_what_is_printed():
     assert len(calls) == 5 and all(call.same for call in calls)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="torch is not installed, see setup.cfg"
+)
 def test_torch_prints_what_is_printed_but_where_the_print_is_wrong():
     calls = _calls("torch")
     assert len(calls) == 19
