@@ -56,6 +56,8 @@ class Person(Screen):
     def clear(self) -> None:
         pass
 
+    busy = clear
+
     def draw(self, head, page, note="") -> None:
         assert len(page) <= self.height, f"{head}: {len(page)} rows for {self.height}"
         wide = [line for line in [*page, note] if visible(line) > self.columns]
@@ -124,10 +126,9 @@ class Terminal:
         if not self._waits() or CLOSE in self.got.rpartition(CLEAR)[2]:
             return None
         shown = self.display()
-        foot = shown[-1]
         head, _, step = shown[0].rpartition(" ")
-        asks = not foot.endswith("? help")
-        names = () if asks else tuple(_name(press) for press in HINT.findall(foot))
+        asks = PROMPT.search(shown[-2])
+        names = () if asks else tuple(_name(press) for press in HINT.findall(shown[-1]))
         return Frame(head.strip(), step, shown[1:-2], shown[-2], names)
 
     def display(self) -> list[str]:
@@ -168,7 +169,8 @@ class Terminal:
         """Whether a screen is complete: its keys are told, a question is asked, or it is gone."""
         _, clear, frame = self.got.rpartition(CLEAR)
         asks = PROMPT.search(frame.decode("utf-8", "replace"))
-        return CLOSE in frame or bool(clear) and (b"? help" in frame or asks is not None)
+        told = b"? help" in frame and b":? help" not in frame
+        return CLOSE in frame or bool(clear) and (told or asks is not None)
 
     def _read(self, enough: Callable[[], bool]) -> str:
         deadline = time.monotonic() + LONGEST

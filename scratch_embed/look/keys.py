@@ -150,7 +150,35 @@ def _read_press(names: tuple[str, ...], prompt: str, drawn: os.terminal_size | N
     if name not in TYPED:
         return Pressed(name, press)
     first = press if press.isdecimal() else ""
-    return Pressed(name, (first + input(f"\r{BY_NAME[name].does}: {first}")).strip())
+    with echo(True):
+        return Pressed(name, (first + input(f"\r{BY_NAME[name].does}: {first}")).strip())
+
+
+def forget() -> None:
+    """Let go of what was typed on a terminal and not read yet."""
+    if os.name != "nt" and at_once():
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+@contextmanager
+def echo(on: bool) -> Iterator[None]:
+    """In this block a terminal shows what is typed, or does not: Enter would scroll a page away."""
+    if os.name == "nt" or not at_once():
+        yield
+        return
+    import termios
+
+    file = sys.stdin.fileno()
+    before = termios.tcgetattr(file)
+    now = [*before]
+    now[3] = now[3] | termios.ECHO if on else now[3] & ~termios.ECHO
+    termios.tcsetattr(file, termios.TCSADRAIN, now)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(file, termios.TCSADRAIN, before)
 
 
 @contextmanager

@@ -5,13 +5,15 @@ from __future__ import annotations
 import builtins
 from contextlib import contextmanager
 
+from scratch_embed.look.keys import echo
+
 
 def python_prompt(names: dict, banner: str, filename: str = "<console>") -> None:
     """A Python prompt on these names, until exit() or the end of input."""
     import code  # here: only a person who asks needs a prompt
 
     console = code.InteractiveConsole(names, filename)
-    with leaving_by_exit(), completing(names):
+    with leaving_by_exit(), completing(names), echo(True):
         try:
             console.interact(banner, "")
         except SystemExit:

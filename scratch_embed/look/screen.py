@@ -18,8 +18,8 @@ from scratch_embed.look.terminal import NARROWEST, fit, paint
 
 FRAME = 3  # rows that are not the page's: the head, a line to type in, the keys
 LOWEST = 8
-AT_A_QUESTION = "no answer yet?   :b back   :p Python   :s sections   :q quit"
-UP = "\x1b[A"
+AT_A_QUESTION = ":b back   :s sections   :p Python   :q quit   :? help"
+UP, FOOT = "\x1b[A", "\x1b[999;1H\x1b[2K"  # a row up; to the last row, which is emptied
 OPEN, CLOSE, CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[2J"
 
 
@@ -48,7 +48,8 @@ class Screen:
         if self.moves:
             print(OPEN, end="", file=self.out)
         try:
-            yield self
+            with keys.echo(False):
+                yield self
         finally:
             if self.moves:
                 print(CLOSE, end="", file=self.out, flush=True)
@@ -72,6 +73,11 @@ class Screen:
             print("\n".join(rows), file=self.out)
         self.last = head_line, list(page)
 
+    def busy(self) -> None:
+        """The page stays, and in place of its keys stands that something runs."""
+        if self.moves:
+            print(FOOT + paint("running ...", "dim"), end="", file=self.out, flush=True)
+
     def wait(self, head: tuple[str, str], page: Sequence[str], note: str) -> None:
         """The same while something runs that may take long; only where it can be covered again."""
         if self.moves:
@@ -93,7 +99,9 @@ class Screen:
         if self.moves:
             told = paint(fit(AT_A_QUESTION, self.columns - 1), "dim")
             print(f"\n{told}{UP}", end="\r", file=self.out, flush=True)
-        with redirect_stdout(self.out):  # input() edits lines only on the true standard output
+            keys.forget()  # who went on too fast has not seen the question
+        # input() edits lines only on the true standard output
+        with redirect_stdout(self.out), keys.echo(True):
             try:
                 return input(fit(prompt, self.columns - 12))
             except (EOFError, KeyboardInterrupt):

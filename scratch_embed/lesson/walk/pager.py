@@ -78,9 +78,11 @@ class Pager:
                 names = ("on", *(more if newest else ()), "back", *own, *ALWAYS)
                 pressed = self._press(at, pages[page], note, names, question if newest else "")
                 if isinstance(pressed, str):
+                    self.screen.busy()
                     return pressed
                 note = ""
                 if pressed.name == "on" and newest or pressed.name in more:
+                    self.screen.busy()
                     return pressed.name
                 if pressed.name == "on":
                     at, page = (at, page + 1) if page + 1 < len(pages) else (at + 1, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from scratch_embed.lesson.answers import how_far
+from scratch_embed.lesson.ask import read_answer
 from scratch_embed.lesson.walk import operations
 from scratch_embed.lesson.walk.fading import Fading
 from scratch_embed.lesson.walk.pager import Pager
@@ -96,7 +97,8 @@ class Revealing:
         size = getattr(line.value, "size", 1)
         wanted = "a number" if size == 1 else f"{size} numbers"
         sheet[-1] = Shown(line, shown.indent, stages)
-        typed = self.pager.pause(question=QUESTION.format(wanted)).strip()
+        prompt = QUESTION.format(wanted)
+        typed = read_answer(lambda words: self.pager.pause(question=words), None, prompt, size)
         sheet[-1] = shown
         self.pager.new = len(sheet) - 1
         if not typed:

@@ -164,7 +164,7 @@ def test_workings_fade(tmp_path):
 
 
 def test_a_wrong_line_says_how_far_and_where_to_look_and_comes_back_in_the_quiz(tmp_path):
-    answers = ["on", "18", "on", "0", "on", "7", "on", "5", "on", "-1000", "on"]
+    answers = ["on", "18", "on", "v", "0", "on", "7", "on", "5", "on", "-1000", "on"]
     _, person = demo(tmp_path, *answers, extra=FOUR)
     told = " ".join(seen(person).split())
     assert "You said 7. No. That is 4 too high. Next comes 4 - 1. o opens the line into" in told
