@@ -130,6 +130,8 @@ def test_what_is_not_an_integer(ids, words):
 
 
 def test_a_ragged_list():
+    with pytest.raises(ValueError, match=r"ids is ragged.*ids\[0\] holds 2, ids\[2\] 1"):
+        check_ids([[1, 2], [0, 1], 3], 4)
     with pytest.raises(ValueError, match=r"ids is ragged.*ids\[0\] holds 2, ids\[1\] 1"):
         check_ids([[1, 2], [3]], 6)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -296,6 +298,26 @@ def wrong_state():
 
 
 ROW = RowGrad([1], np.ones((1, 3)), (4, 3))
+
+
+DEFAULTS = {  # as PyTorch's; SGD has no lr of its own
+    SGD: {"momentum": 0.0, "weight_decay": 0.0, "nesterov": False},
+    Adagrad: {"lr": 0.01, "eps": 1e-10},
+    RowAdagrad: {"lr": 0.01, "eps": 1e-10},
+    RMSProp: {"lr": 0.01, "alpha": 0.99, "eps": 1e-8, "momentum": 0.0},
+    Adam: {"lr": 0.001, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0},
+    AdamW: {"lr": 0.001, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
+    LazyAdam: {"lr": 0.001, "betas": (0.9, 0.999), "eps": 1e-8},
+}
+
+
+@pytest.mark.parametrize("kind", DEFAULTS, ids=lambda kind: kind.__name__)
+def test_what_an_optimiser_does_when_nothing_else_is_asked_for(kind):
+    given = inspect.signature(kind).parameters
+    found = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
+    assert found == DEFAULTS[kind]
+    (group,) = kind([leaf([1.0])], **({"lr": 0.1} if kind is SGD else {})).param_groups
+    assert {name: group[name] for name in found} == found
 
 
 @pytest.mark.parametrize(
