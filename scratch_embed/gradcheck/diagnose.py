@@ -39,11 +39,27 @@ def diagnose(point) -> list[Cause]:
 
 
 def wrong_operations(point) -> list[Cause]:
-    """Operations whose contribution differs from what nudging their input says."""
-    rights = {(p.node.line, p.place): right_part(point, p) for p in point.walk.parts}
+    """Operations whose contribution differs from what nudging their input says.
+
+    One that cannot be run again alone, as with a Generator that has moved on, is judged by all that
+    its input is owed. A wrong operation behind it spoils that, so the others are looked at first.
+    """
+    alone = {(p.node.line, p.place): _right_alone(p) for p in point.walk.parts}
+    return _wrong(point, alone) or _wrong(
+        point,
+        {
+            (p.node.line, p.place): _right_in_total(point, p)
+            for p in point.walk.parts
+            if alone[p.node.line, p.place] is None
+        },
+    )
+
+
+def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Cause]:
+    """The operations that differ from what is right, as far as that is known."""
     found = []
     for part in point.walk.parts:
-        right = rights[part.node.line, part.place]
+        right = rights.get((part.node.line, part.place))
         if right is None or not np.isfinite(part.dout).all():  # NaN has no right answer
             continue
         if close(part.grad, right) or np.abs(part.grad - right).max() <= _rounding(part):
@@ -95,25 +111,25 @@ def _rounding(part: Part) -> float:
     return 1e3 * np.finfo(float).eps * loss / (float(np.abs(part.tensor.data).max()) or 1.0)
 
 
-def right_part(point, part: Part) -> np.ndarray | None:
-    """What this contribution should be, measured; None where that cannot be done."""
-    large = part.tensor.size > TOO_MANY
-    right = _of_lookup(part) if large else None
+def _right_alone(part: Part) -> np.ndarray | None:
+    """What this contribution should be, by this operation alone; None where that cannot be told."""
+    right = _of_lookup(part) if part.tensor.size > TOO_MANY else None
     if right is None and not _too_many(part):
         right = _alone(part)
-    if right is not None:
-        if has_options(part):
-            true, stated, _ = stated_gradient(part)
-            right = right - (true - stated)
-        return right
-    if (
-        part.tensor in point.places and part.tensor.size <= TOO_MANY
-    ):  # a leaf: what is owed to it, less what others gave
-        total = gradient(point.loss, part.tensor)
-        total -= point.missing[point.places[part.tensor]]
-        given = [p.grad for p in point.walk.parts if p.tensor is part.tensor and p is not part]
-        return total - sum(given)
-    return None
+    if right is not None and has_options(part):
+        true, stated, _ = stated_gradient(part)
+        right = right - (true - stated)
+    return right
+
+
+def _right_in_total(point, part: Part) -> np.ndarray | None:
+    """The same for an input that is a leaf: what is owed to it, less what others gave."""
+    if part.tensor not in point.places or part.tensor.size > TOO_MANY:
+        return None
+    total = gradient(point.loss, part.tensor)
+    total -= point.missing[point.places[part.tensor]]
+    given = [p.grad for p in point.walk.parts if p.tensor is part.tensor and p is not part]
+    return total - sum(given)
 
 
 def _alone(part: Part) -> np.ndarray | None:
@@ -147,7 +163,7 @@ def unsteady(point) -> list[Cause]:
     """Operations whose forward or backward answers otherwise the second time."""
     found = []
     for part in point.walk.parts:
-        if _differs(part):
+        if point.drifts and _differs(part):
             op = part.node.name.removesuffix("_backward")
             sentence = (
                 f"forward of {op} is random: the same inputs give different outputs, so there is "

@@ -40,6 +40,7 @@ class Point:
     zero_rows : which rows of each must have a gradient of exactly 0.
     original : the data before a max_norm edit, for each table that was edited.
     problems : what is wrong beside the numbers, in words.
+    drifts : whether forward gives other bits at the same point the second time.
     changed : names of inputs that fn changes in place, other than by max_norm.
     broken : why backward raised an error, the first time or when run again, or None.
     noise : rounding error in one evaluation of L.
@@ -54,7 +55,7 @@ class Point:
         self.changed: list[str] = []
         self.broken: Cause | None = None
         self.original: dict[Tensor, np.ndarray] = {}
-        self.edits = False
+        self.edits = self.drifts = False
         self.out = self._forward()
         self.cotangent = rng.standard_normal(self.out.shape)
         self.walk = Walk({}, [], [])
@@ -99,7 +100,8 @@ class Point:
         out = self._run()
         after = [t.data.copy() for t in self.checked]
         if all(map(same_bits, before, after)):
-            self.problems += forward_again(self.fn, self.tensors, out)
+            again = forward_again(self.fn, self.tensors, out)
+            self.drifts, self.problems = bool(again), [*self.problems, *again]
             return out
         self.edits = True
         out = self._run()  # from here on, at the table as max_norm left it

@@ -22,7 +22,7 @@ def leaf(*shape: int, seed: int = 0, name: str | None = None) -> Tensor:
 # ---- no false alarm -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_right_gradients_pass_at_many_seeds(seed):
     """Every operation and layer, by every method; the command does seed 0."""
     for case in catalogue.cases(seed):

@@ -157,6 +157,9 @@ def test_a_random_forward_is_named_and_no_backward_is_blamed():
     noisy = differentiable(lambda x: (x * rng.random(x.shape), x), lambda g, x: g, name="noisy")
     (cause,) = gradcheck(noisy, random(3)).causes
     assert cause.name == "not deterministic" and "forward of noisy is random" in cause.sentence
+    wrong = planted.broken("exp", lambda g, s: -g * s[0])  # a Generator made afresh is not random
+    fresh = gradcheck(lambda x: wrong(F.dropout(x, 0.5, np.random.default_rng(0))), random(3, 4))
+    assert [(c.name, c.op) for c in fresh.causes] == [("wrong sign", "exp")]
 
 
 @pytest.mark.parametrize("mode", ["elementwise", "directional"])
