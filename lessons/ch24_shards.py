@@ -78,11 +78,11 @@ because = "cat, a and the: cat stands twice, and its row is sent once"
 q_travel.answer(len(wanted_by(ids[0])), because)
 
 # %% [markdown]
-# A shard that is asked looks its places up, as in lesson 0. It knows nothing of words or batches.
+# A shard looks up the places that it is asked for, as in lesson 0. What it sends to worker 0:
 
 # %%
 for s, piece in enumerate(pieces(wanted_by(ids[0]))):
-    worked.lookup(f"shard {s} to worker 0", shards[s], place(piece))
+    worked.lookup(f"from_{s}", shards[s], place(piece))
 
 # %% [markdown]
 # What comes back stands in the order of the owners. The batch has another order, and "cat" twice.
@@ -194,6 +194,8 @@ def together(sent, s):
 from scratch_embed.gradcheck import slopes
 
 slope = worked.nudge("E", loss, E, (1, 0))
+
+# %%
 dE = whole([collect(sent, s) for s in range(S)])
 laid_together = whole([together(sent, s) for s in range(S)])
 nudged = slopes(loss, E)
@@ -223,11 +225,7 @@ print(f"  the same bits as on one machine: {np.array_equal(dE, one)}")
 # 2, and the shard takes the mean of the two.
 
 # %%
-options = [
-    "yes, a mean of means is the mean",
-    "no: places of worker 1 count too much",
-    "no: places of worker 0 count too much",
-]
+options = ["yes", "no: places of worker 1 count too much", "no: places of worker 0 do"]
 q = guess("Is that the gradient of the mean over all six places?", options)
 averaged = [send_back(i, gi * N / len(i) / 2) for i, gi in zip(ids, g)]
 mean_of_means = whole([collect(averaged, s) for s in range(S)])

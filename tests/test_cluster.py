@@ -196,7 +196,7 @@ def test_a_machine_that_dies_in_the_middle_leaves_the_same_table(nodes, tmp_path
 
 def test_what_is_wrong_is_told_and_not_tried_again(nodes, tmp_path):
     cluster, _ = nodes
-    layer, told = sharded(cluster), []
+    layer, told = sharded(cluster), []  # of those who run into what is deadly
     with pytest.raises(IndexError, match="ids"):
         layer([V])
     with pytest.raises(ValueError, match="workers is 2, and the layer was made for 1"):
@@ -206,7 +206,7 @@ def test_what_is_wrong_is_told_and_not_tried_again(nodes, tmp_path):
         return layer(np.full(3, -1))
 
     with pytest.raises(IndexError, match="ids"):
-        cluster.train(wrong, layer, 4, tmp_path / "wrong", told=told.append)
+        cluster.train(wrong, layer, 4, tmp_path / "wrong")
 
     def deadly(layer, step, worker):
         import os
