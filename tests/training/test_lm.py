@@ -51,6 +51,15 @@ def test_two_tokens_know_more_than_one(tmp_path, text, capsys):
     assert (tmp_path / "run" / "results.png").stat().st_size > 5000
 
 
+@pytest.mark.parametrize(("model", "tables"), [("next-token", 1), ("next-token-untied", 2)])
+def test_a_single_token_knows_no_more_than_the_bigram(tmp_path, text, model, tables):
+    options = ["--model", model, "--steps", "60", "--rate", "0.02", "--heads", "5"]
+    assert run(tmp_path, text, *options) == 0
+    found = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert found["parameters"] == tables * 256 * 32 + 32 * 32
+    assert found["held_out_loss"]["model"] == pytest.approx(math.log(3), abs=0.1)
+
+
 def test_a_run_that_ctrl_c_stopped_goes_on_to_the_same_bits(tmp_path, text, monkeypatch, capsys):
     options = ["--steps", "9", "--every", "4"]
     assert run(tmp_path / "whole", text, *options) == 0
