@@ -240,6 +240,13 @@ def test_a_lesson_opens_on_what_was_missed_then_on_what_was_finished(third):
     assert opening(third)[0] == "1 Which?"
 
 
+def test_what_is_too_long_for_the_head_is_shown(tmp_path):
+    extra = "for x in (2.0, 3.0, 0.531, 7.534522):\n    worked.norm(f'|{x:g}|', [0.0, x])"
+    _, person = demo(tmp_path, extra=extra)
+    asked = [frame.page[-1] for frame in person.frames if not frame.names and frame.step == "3/5"]
+    assert [line.split()[0] for line in asked] == ["|3|", "|0.531|"]
+
+
 def test_a_line_opens_and_closes(tmp_path):
     extra = "worked.matmul('C', [[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]])"
     keys = ["on", "18", "on", "open", "open", "close", "close", "on"]
