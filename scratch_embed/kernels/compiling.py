@@ -47,8 +47,8 @@ compiled = Compiled()
 def _decorated(loop: Callable, threaded: bool) -> Callable:
     import numba
 
-    words = {"prange": numba.prange, "prefetch": _prefetch()}  # see words.py
-    loop.__globals__.update(words)
+    words = {"prange": numba.prange, "prefetch": _prefetch(), "next_part": _next_part()}
+    loop.__globals__.update(words)  # see words.py
     for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
         loop.__globals__[helper.__name__] = numba.njit(helper)
     fastmath = getattr(loop, "fastmath", False)  # a loop may allow it
@@ -137,3 +137,21 @@ def _prefetch():
         return types.void(array, types.intp), emit
 
     return prefetch
+
+
+@cache
+def _next_part():
+    """The processor's instruction that reads a number of int64 and adds 1 to it, as a function."""
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def next_part(typing_context, given_out):
+        def emit(context, builder, signature, arguments):
+            kind, one = signature.args[0], context.get_constant(types.int64, 1)
+            place = context.make_array(kind)(context, builder, arguments[0]).data
+            return builder.atomic_rmw("add", place, one, "monotonic")
+
+        return types.int64(given_out), emit
+
+    return next_part

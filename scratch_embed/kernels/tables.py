@@ -259,7 +259,7 @@ def _check_values(values, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray
 
 
 def _check_out(out, shape: tuple[int, ...], table: np.ndarray) -> None:
-    fits = type(out) is np.ndarray and out.shape == shape and out.dtype == table.dtype
+    fits = type(out) is np.ndarray and out.shape == shape and out.dtype is table.dtype
     if fits and out.flags.carray and out.base is None is table.base and out is not table:
         return  # two arrays with memory of their own share none
     if not isinstance(out, np.ndarray):

@@ -5,6 +5,7 @@ compiled, `compiling.py` puts what stands on the right into its file:
 
     prange      range          numba.prange, whose turns may run on several threads
     prefetch    nothing        the processor's instruction that asks for memory early
+    next_part   a counter      the same, in one instruction that no other thread can come between
 """
 
 from __future__ import annotations
@@ -18,3 +19,9 @@ AHEAD = 16
 
 def prefetch(array, row):
     """Ask for the start of a row, without waiting for it."""
+
+
+def next_part(given_out):
+    """The number of the next part that no thread has taken: 0, 1, 2, ...; given_out counts them."""
+    given_out[0] += 1
+    return given_out[0] - 1

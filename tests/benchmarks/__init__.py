@@ -41,8 +41,8 @@ The interface
     turns, each turn in another order. Call ours "ours" and the machine's copy "copy"; every other
     name is a peer, a reference, or ours in another setting ("ours, uniform ids"). `moved` (bytes
     that the operation has to move) and `copied` (bytes that "copy" moves) give the share of copy.
-    `limits.time_with_copy(row, ways, nbytes, moved)` adds such a copy. May be called again on the
-    same row with other names.
+    `limits.time_with_copy(row, ways, nbytes, moved)` adds such a copy, and may put other work
+    before each way. May be called again on the same row with other names.
 `row.ratio(peer, ours="ours")`
     time of the peer over ours within each turn, as a `scratch_embed.lesson.timing.Spread`: above 1
     we are faster. None when the peer was not timed; a bar on None says "not measured".

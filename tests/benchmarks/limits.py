@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from scratch_embed import kernels
@@ -26,8 +28,12 @@ def copy(out: np.ndarray, array: np.ndarray) -> None:
     kernels.run(copy_loop, parts, out, array, parts)
 
 
-def time_with_copy(row: Row, ways: dict, nbytes: int, moved: int) -> None:
+def time_with_copy(
+    row: Row, ways: dict, nbytes: int, moved: int, before: Callable | None = None
+) -> None:
     """Time the ways in turns with a copy of nbytes, on all threads, unless that is too small.
+
+    before: what is called before each, untimed, in place of a few runs of its own to warm up.
 
     moved: the bytes that ours has to move; `row.share()` follows from it. The copy reads and writes
     an array each, so it moves 2 nbytes.
@@ -37,4 +43,6 @@ def time_with_copy(row: Row, ways: dict, nbytes: int, moved: int) -> None:
         return
     source, target = np.ones(nbytes // 4, np.float32), np.zeros(nbytes // 4, np.float32)
     ways = ways | {"copy": lambda: copy(target, source)}
+    if before:
+        ways = {name: (before, way) for name, way in ways.items()}
     row.time(ways, moved=moved, copied=2 * source.nbytes)

@@ -216,6 +216,17 @@ def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monk
         assert np.array_equal(serial[1], table)
 
 
+@pytest.mark.parametrize("rows", [1024, 1025, 5000])  # a piece, a row more, and some pieces
+def test_threads_share_out_the_pieces_of_a_gather(rows, threads, monkeypatch):
+    monkeypatch.setattr("scratch_embed.kernels.threads.PART", 1 << 13)
+    table, ids = normal((V, table_loops.PIECE // 1024), "float32"), np.arange(rows) * 7 % V
+    for n in (1, 2, 4):
+        threads(n)
+        out = np.full((rows, table.shape[1]), np.nan, np.float32)
+        assert num_parts(out.size) == n
+        assert np.array_equal(gather(table, ids, out), table[ids])
+
+
 def test_the_number_of_threads_can_be_set_and_read(threads):
     threads(3)
     assert get_num_threads() == 3
