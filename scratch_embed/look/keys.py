@@ -109,7 +109,7 @@ def read(
     names = tuple(names)
     try:
         return _read_press(names, prompt, drawn) if at_once() else _read_line(names, prompt)
-    except EOFError:
+    except (EOFError, RuntimeError):  # the second: no standard input at all, as by <&-
         return Pressed("quit")
     except KeyboardInterrupt:
         return Pressed(UNKNOWN, "Ctrl-C")
@@ -122,9 +122,13 @@ def refused(pressed: Pressed) -> str:
 
 def at_once() -> bool:
     """Whether single presses can be read: both ends are a terminal that knows how to move."""
-    if os.environ.get("TERM") == "dumb":
-        return False
-    return all(getattr(stream, "isatty", lambda: False)() for stream in (sys.stdin, sys.stdout))
+    dumb = os.environ.get("TERM") == "dumb"
+    return not dumb and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def is_terminal(stream) -> bool:
+    """Whether a stream is a terminal. None, as Python calls one that is closed, is not."""
+    return bool(getattr(stream, "isatty", lambda: False)())
 
 
 def _read_line(names: tuple[str, ...], prompt: str) -> Pressed:

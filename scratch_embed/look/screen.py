@@ -89,8 +89,9 @@ class Screen:
         with redirect_stdout(self.out):
             if self.moves:
                 return keys.read(names, f"\n{told}", self.drawn)
-            pressed = keys.read(names, f"{told}\n> " if sys.stdin.isatty() else f"{told} > ")
-            if not sys.stdin.isatty():
+            types = keys.is_terminal(sys.stdin)
+            pressed = keys.read(names, f"{told}\n> " if types else f"{told} > ")
+            if not types:
                 print()
             return pressed
 
@@ -104,7 +105,7 @@ class Screen:
         with redirect_stdout(self.out), keys.echo(True):
             try:
                 return input(fit(prompt, self.columns - 12))
-            except (EOFError, KeyboardInterrupt):
+            except (EOFError, KeyboardInterrupt, RuntimeError):
                 print()
                 return ""
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from scratch_embed.look import keys
+from scratch_embed.look.screen import Screen
 
 ALL = [key.name for key in keys.KEYS]
 SOME = ("on", "back", "step", "search", "quit")
@@ -46,9 +47,11 @@ def test_a_line_from_a_pipe_is_a_key(monkeypatch, line, expected):
     assert keys.read(SOME) == expected
 
 
-def test_the_end_of_input_quits(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    assert keys.read(SOME).name == "quit"
+@pytest.mark.parametrize("stdin", [io.StringIO(""), None])  # None: closed before, as by <&-
+def test_the_end_of_input_quits(monkeypatch, stdin):
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert keys.read(SOME).name == Screen().key(SOME).name == "quit"
+    assert Screen().ask("?") == ""
 
 
 def test_ctrl_c_is_no_key_and_stops_nothing(monkeypatch):
