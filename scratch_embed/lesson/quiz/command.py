@@ -16,6 +16,7 @@ from scratch_embed.lesson.quiz.asked import Asked, questions
 from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.lesson.walk import marks
 from scratch_embed.lesson.walk.course import Course
+from scratch_embed.lesson.walk.sheet import fold
 from scratch_embed.look.terminal import paint, width, wrap
 
 ROUND = 10  # questions, where no lesson is named
@@ -134,7 +135,7 @@ def _ask(asked: Asked) -> bool | None:
     head = f" {asked.lesson.title} "
     print("\n" + paint(head[: width()].center(width(), "-"), "dim"))
     if asked.above:
-        print(paint(asked.above, "dim"))
+        print(paint(_folded(asked.above), "dim"))
     print()
     question = replace(asked.question, typed="", right=None)
     question.put()
@@ -150,9 +151,14 @@ def _ask(asked: Asked) -> bool | None:
 def _line(prompt: str, asked: Asked) -> str:
     """An answer that is typed; before it, "?" as often as one likes."""
     while (typed := _typed(prompt)).strip() == "?":
-        print(f"\n{paint(asked.more, 'dim')}\n")
+        print(f"\n{paint(_folded(asked.more), 'dim')}\n")
         asked.question.put()
     return typed
+
+
+def _folded(text: str) -> str:
+    """The text of a lesson, in which lines of code too long for the window go on below."""
+    return "\n".join(piece for line in text.splitlines() for piece in fold(line, width()))
 
 
 def _typed(prompt: str) -> str:

@@ -85,6 +85,14 @@ def test_without_a_lesson_it_asks_of_what_is_finished_the_unanswered_first(quiz)
     assert out.index("0. A demo lesson") < out.index("1. A demo lesson") and "3 of 4 right" in out
 
 
+def test_lines_of_the_lesson_that_are_too_long_are_not_cut_in_a_word(quiz, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    write(quiz.folder, 2, extra="print('word ' * 20)\nguess('So?').answer(2)")
+    out = quiz("2", typed="18\n?\n2\n")[1]
+    assert "2 of 2 right" in out and out.count("word") == 40
+    assert max(len(line) for line in out.splitlines() if "word" in line) <= 40
+
+
 def test_a_question_mark_shows_more_of_the_lesson(quiz):
     out = quiz("1", typed="?\n18\n")[1]
     assert "h . cat" in out and "1 of 1 right" in out
