@@ -39,6 +39,8 @@ def listed(section: str, key: str) -> list[str]:
 
     config = configparser.ConfigParser(interpolation=None)
     config.read("setup.cfg", encoding="utf-8")
+    if key not in config[section]:
+        stop(f"setup.cfg lists nothing under {key!r}; there are {', '.join(config[section])}")
     return [line for line in config[section][key].split("\n") if line]
 
 
@@ -116,7 +118,7 @@ def install() -> None:
 def install_extra(name: str) -> None:
     """Install what setup.cfg lists under an extra, as `make book` needs it."""
     stamp, required = VENV / f"{name}.txt", listed("options.extras_require", name)
-    if stamp.exists() and stamp.read_text(encoding="utf-8").split() == required:
+    if stamp.exists() and stamp.read_text(encoding="utf-8").splitlines() == required:
         return
     if not run_pip("--no-index", *required, quiet=True):
         say(f"installing {names(required)} (once; needs a network)")

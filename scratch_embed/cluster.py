@@ -138,6 +138,8 @@ def train(
     """
     for name, count in (("steps", steps), ("workers", workers), ("every", every)):
         check_count(count, name)
+    if not isinstance(layer.shards, Actors):
+        raise TypeError(f"{layer} has its shards in this process; make it with place=cluster.place")
     made_for = layer.shards.plans[0]["workers"]
     if workers != made_for:
         raise ValueError(f"workers is {workers}, and the layer was made for {made_for}")

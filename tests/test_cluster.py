@@ -201,6 +201,8 @@ def test_what_is_wrong_is_told_and_not_tried_again(nodes, tmp_path):
         layer([V])
     with pytest.raises(ValueError, match="workers is 2, and the layer was made for 1"):
         cluster.train(work, layer, 4, tmp_path, workers=2)
+    with pytest.raises(TypeError, match=r"ShardedEmbedding\(37, 3, .* make it with place="):
+        cluster.train(work, sharded(), 4, tmp_path)
 
     def wrong(layer, step, worker):
         return layer(np.full(3, -1))

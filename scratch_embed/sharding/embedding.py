@@ -71,7 +71,7 @@ class ShardedEmbedding:
     shards, by : the cut, see `Partition`.
     optimizer : a function of a list of Tensors, such as `lambda params: SGD(params, lr=0.1)`.
     workers, worker, staleness : how many share the table, which of them this is, and how far they
-        may part: see `Shard`.
+        may part: see `Shard`. Each waits for the others, so in one process each is a thread.
     place : where the shards are; all in this process if None.
 
     `traffic` counts the bytes that passed: of rows that came, of gradients that went, and of the

@@ -244,6 +244,11 @@ def test_an_extra_is_installed_once_for_what_setup_cfg_lists(setup_venv, monkeyp
     Path("setup.cfg").write_text(text, encoding="utf-8")
     setup_venv.install_extra("book")
     assert len(calls) == 4
+    for _ in range(2):
+        setup_venv.install_extra("peers")  # one of its lines holds spaces
+    assert len(calls) == 5
+    with pytest.raises(SystemExit, match=r"nothing under 'boook'; there are .*book"):
+        setup_venv.install_extra("boook")
 
 
 def test_setup_without_a_network_uses_what_is_there(setup_venv, monkeypatch, capsys):
