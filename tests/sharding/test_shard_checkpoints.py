@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,38 @@ def test_who_was_given_up_is_not_heard_any_more(tmp_path):
         late([1])
     assert layer.table().tobytes() == kept.tobytes()
     late.load(tmp_path)
+
+
+def test_a_step_that_was_not_complete_is_forgotten_and_taken_again(tmp_path):
+    """Worker 0 had pushed its part, and has another one waiting; then all go back."""
+    tables = []
+    for broken in (True, False):
+        one, other = workers_of(2)
+        one.save(tmp_path)
+        if broken:
+            one([1, 2]).sum().backward()
+            one.step()
+            other([7]).sum().backward()
+            for layer in (one, other):
+                layer.load(tmp_path)
+        other([3]).sum().backward()
+        other.step()
+        one([1]).sum().backward()
+        one.step()
+        tables.append(one.table().tobytes())
+    assert tables[0] == tables[1]
+
+
+def test_saving_waits_for_the_steps_of_the_others(tmp_path):
+    one, other = workers_of(2)
+    one.step()
+    saving = threading.Thread(target=one.save, args=(tmp_path,))
+    saving.start()
+    saving.join(0.1)
+    assert saving.is_alive()
+    other.step()
+    saving.join()
+    assert other.load(tmp_path) == 1
 
 
 def test_workers_save_where_all_have_taken_the_same_steps(tmp_path):

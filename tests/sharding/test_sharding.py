@@ -22,6 +22,8 @@ def test_every_row_has_one_owner_and_one_place(rows, shards, by):
         mine = cut.rows_of(shard)
         assert (owner[mine] == shard).all() and place[mine].tolist() == list(range(len(mine)))
         assert sorted(mine) == np.flatnonzero(owner == shard).tolist()
+    for at in cut.split(np.random.default_rng(0).integers(rows, size=500)):
+        assert (np.diff(at) > 0).all()  # in the order of the ids that were asked
     sizes = [len(cut.rows_of(shard)) for shard in range(shards)]
     assert sum(sizes) == rows and max(sizes) - min(sizes) <= 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -53,6 +54,19 @@ def test_in_step_two_workers_make_the_step_of_both_batches_whoever_comes_first()
 
 def one_shard(**more):
     return Shard(Partition(4, 1), 0, 2, RULES["SGD"], **more)
+
+
+def test_gradients_are_added_in_the_order_of_the_workers_whoever_comes_first():
+    """Sums of three numbers of single precision depend on their order."""
+    ends, row = set(), np.array([1])
+    values = [np.full((1, 2), x, np.float32) for x in (1e8, -1e8, 1.25)]
+    for order in permutations(range(3)):
+        shard = one_shard(workers=3)
+        for worker in order:
+            shard.push(row, values[worker], 0, worker)
+        ends.add(shard.pull(row, 1).tobytes())
+    assert len(ends) == 1
+    assert len({sum(values[w] for w in order).tobytes() for order in permutations(range(3))}) > 1
 
 
 def test_a_step_waits_for_every_worker():
