@@ -88,7 +88,8 @@ def _package() -> str:
     """Of all files of the package that a run may depend on: the book only lays out."""
     found = hashlib.sha256()
     own = [Path(__file__).with_name(name) for name in ("running.py", "pieces.py")]
-    for path in sorted(PACKAGE.rglob("*.py")):
+    files = [path for path in PACKAGE.rglob("*.*") if path.suffix in (".py", ".html", ".json")]
+    for path in sorted(files):
         if path in own or path.parent != Path(__file__).parent:
             found.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
     return found.hexdigest()

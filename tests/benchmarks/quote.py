@@ -10,10 +10,15 @@ LARGE = ("GPT-2", "wide", "cached", "recommender")
 
 
 def quote(results: dict) -> str:
-    """The table, with a line on the run. KeyError when the run left something out."""
+    """The table, with a line on the run; of a run of the simulations alone, a sentence.
+
+    KeyError when the run left something out.
+    """
+    if list(results["benchmarks"]) == ["simulations"]:
+        return simulations(results)
     run = Run(results)
     lines = [
-        "| | share of what a copy moves | how many times as fast as |",
+        "| what | share of what a copy moves | how many times as fast as |",
         "|---|---|---|",
         *(f"| {what} | {share} | {peers} |" for what, share, peers in memory(run)),
         *(f"| {what} | | {peers} |" for what, peers in others(run)),
@@ -83,6 +88,19 @@ def others(run: Run):
         yield f"skip-gram, {case.removeprefix('speed, ')}", f"{told} ({words:,} words a second)"
     for case in ("train", "encode"):
         yield f"BPE, {case}, 2 MB", run.times("byte pair encoding", [case], "tokenizers")
+
+
+def simulations(results: dict) -> str:
+    """The slowest moves and the largest page of all simulations."""
+    rows = results["benchmarks"]["simulations"]["rows"]
+    slowest, sizes = zip(*([verdict["value"] for verdict in row["verdicts"]] for row in rows))
+    moves = [row["notes"]["a move, ms"] for row in rows]
+    return (
+        f"A move of one of the {len(rows)} simulations takes {min(moves):.1g} to {max(moves):.2g} "
+        f"ms of the processor, the slowest of 60 moves of each {min(slowest):.1g} to "
+        f"{max(slowest):.2g} ms; a page with every state in it has {min(sizes):.1g} to "
+        f"{max(sizes):.2g} MB. Measured on {results['run']['date']}."
+    )
 
 
 def closing(results: dict):

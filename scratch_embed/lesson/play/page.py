@@ -57,10 +57,11 @@ def filled(simulation: Simulation, first: Frame, packed: str, live: bool = False
     controls = []
     for control in simulation.controls:
         values = control.values if live else control.on_page
-        shape = kind(control)
+        shape, label = kind(control), control.label
+        if shape == "text" and not live:  # what was not drawn beforehand cannot be typed
+            shape, label = "menu", f"{label.partition(' (')[0]} (any other: python -m lessons play)"
         controls.append({
-            "name": control.name, "label": control.label, "play": control.play,
-            "kind": "menu" if shape == "text" and not live else shape,
+            "name": control.name, "label": label, "play": control.play, "kind": shape,
             "values": [told(value) for value in values], "start": values.index(control.default),
         })  # fmt: skip
     spec = {"controls": controls, "live": live, "numbers": list(first.numbers.items())}
