@@ -71,6 +71,9 @@ class Pressed(NamedTuple):
     text: str = ""
 
 
+CTRL_C, END = Pressed(UNKNOWN, "Ctrl-C"), Pressed("quit")  # END: of the input
+
+
 def hint(names: Iterable[str], columns: int | None = None) -> str:
     """The line at the foot of the screen: as many keys as it has room for, help last."""
     columns = width() if columns is None else columns
@@ -110,9 +113,9 @@ def read(
     try:
         return _read_press(names, prompt, drawn) if at_once() else _read_line(names, prompt)
     except (EOFError, RuntimeError):  # the second: no standard input at all, as by <&-
-        return Pressed("quit")
+        return END
     except KeyboardInterrupt:
-        return Pressed(UNKNOWN, "Ctrl-C")
+        return CTRL_C
 
 
 def refused(pressed: Pressed) -> str:

@@ -91,8 +91,8 @@ class Screen:
                 return keys.read(names, f"\n{told}", self.drawn)
             types = keys.is_terminal(sys.stdin)
             pressed = keys.read(names, f"{told}\n> " if types else f"{told} > ")
-            if not types:
-                print()
+            if not types or pressed in (keys.CTRL_C, keys.END):
+                print()  # nobody pressed Enter
             return pressed
 
     def ask(self, prompt: str) -> str:

@@ -14,6 +14,7 @@ from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import ESCAPE, paint, width, wrap
 from scratch_embed.trace import choice, text, within
 from scratch_embed.trace.entry import which
+from scratch_embed.trace.inside import Visit
 from scratch_embed.trace.walk import ForwardStep
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Walk:
         self.stops = stops(trace)
         self.choices: dict[int, choice.Choice | None] = {}  # of the steps that were looked at
         self.opened = False
-        self.inside: list[list[str]] | None = None  # the code that we are in, a block a statement
-        self.line = 0  # how many of its statements have run
+        self.inside: Visit | None = None  # the call that we are in
+        self.line = self.lines = 0  # how many of its statements have run, of how many
         self.pages: list[tuple[str, list[str]]] = []  # the screens of this step, with their heads
         self.page = 0
 
@@ -108,7 +109,7 @@ class Walk:
             self.page += 1
         elif self.inside is None:
             self.jump(self.at + 1)
-        elif self.line + 1 < len(self.inside):
+        elif self.line < self.lines:
             self.line, self.page = self.line + 1, 0
         else:
             self.out()
@@ -149,10 +150,10 @@ class Walk:
     def into(self) -> str:
         """Into the operation of this step: its lines, one an Enter."""
         try:
-            visit = within.visit_of(self.trace, self.at)
+            self.inside = within.visit_of(self.trace, self.at)
         except TypeError as error:
             return f"{error}."
-        self.inside, self.line, self.page = within.blocks(visit, width()), 0, 0
+        self.line, self.lines, self.page = 0, len(within.blocks(self.inside)) - 1, 0
         return ""
 
     def out(self) -> None:
@@ -181,11 +182,11 @@ class Walk:
 
     def code(self, height: int | None) -> list[str]:
         """The statements that have run; the last one with what it made."""
-        at, now = self.trace.steps[self.at - 1], self.inside[self.line]
-        before = [block[0] for block in self.inside[: self.line]]
+        at, blocks = self.trace.steps[self.at - 1], within.blocks(self.inside, width())
+        now, before = blocks[self.line], [block[0] for block in blocks[: self.line]]
         if height is not None:
             before = before[max(0, len(before) - max(0, height - len(now))) :]
-        head = f"inside {at.op}, {self.line} of {len(self.inside) - 1} statements"
+        head = f"inside {at.op}, {self.line} of {self.lines} statements"
         return [head, *(paint(line, "dim") for line in before), *now]
 
     # ---- Python ----------------------------------------------------------------------------------
