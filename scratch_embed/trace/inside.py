@@ -156,8 +156,8 @@ class _Call:
 
     def line(self, number: int) -> None:
         span = _statements(self.visit.path).get(number, (number, number))
-        if span == self.span and number != span[0]:
-            return  # a statement of several lines goes to and fro between them
+        if span == self.span:
+            return  # within a statement: to and fro between its lines, or (3.12) a comprehension's
         self.finish()
         self.span = span
         self.row = Row(span[0], _source(self.visit.path, span))
@@ -171,14 +171,9 @@ class _Call:
         if self.row is None:
             return
         now = _kept(self.frame)
-        made = {k: v for k, v in now.items() if k not in self.known or _differ(self.known[k], v)}
-        self.row.made |= made
+        new = (k for k, v in now.items() if k not in self.known or _differ(self.known[k], v))
+        self.row.made |= {k: now[k] for k in new}
         self.known = now
-        rows = self.visit.rows
-        if len(rows) > 1 and rows[-1] is self.row and self.row.number == rows[-2].number:
-            rows.pop()  # the first line of one statement, met again
-            rows[-1].made |= made
-            rows[-1].inner += self.row.inner
 
 
 def _kept(frame: FrameType) -> dict[str, object]:

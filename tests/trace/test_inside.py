@@ -79,6 +79,24 @@ def test_a_statement_of_several_lines_is_one_row():
     assert visit.rows[0].source.endswith(")") and visit.rows[-1].made == {"return": 7}
 
 
+def test_a_comprehension_is_one_row_and_its_variable_is_not_made():
+    """Since Python 3.12 it runs in the frame of its function, and its variable is there a while."""
+
+    def several(xs):
+        doubled = [2 * one for one in xs]
+        pairs = {
+            two: 2
+            for two in xs
+            if two
+        }
+        return doubled, pairs
+
+    visit = walk(several, [1, 2, 3])
+    assert [row.made for row in visit.rows[:2]] == [{"doubled": [2, 4, 6]},
+                                                    {"pairs": {1: 2, 2: 2, 3: 2}}]  # fmt: skip
+    assert len(visit.rows) == 3
+
+
 def test_a_long_loop_is_cut_and_a_large_array_is_told_by_its_size(monkeypatch):
     def long(n):
         big = np.zeros(inside.LARGEST + 1)
