@@ -7,7 +7,7 @@
 # **Afterwards** you can measure nearness in two ways, make clusters by a gradient, tell groups that
 # were ordered from groups that were found, and distrust a map of two dimensions.
 #
-# **Time** 25 minutes. **Needs** lessons 0, 12, 4.
+# **Time** 25 minutes. **Needs** lessons 0, 12, 4. **Exercise** `nearest_rows`.
 
 # %%
 import numpy as np
@@ -347,4 +347,5 @@ save_figure(figure, "ch06_told_and_untold.png")
 # - A loss that is told groups makes any groups. A language model finds those of the contexts.
 # - Few columns leave little margin; a map of two shows only what spreads most.
 #
-# Where next: lesson 17 learns rows from contexts; lab `chance_and_cosines` asks what cosines tell.
+# Write it: `python -m lessons exercise nearest_rows`. Where next: lesson 17 learns rows from
+# contexts; the lab `chance_and_cosines` asks what cosines tell.

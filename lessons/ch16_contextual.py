@@ -7,7 +7,7 @@
 # **Afterwards** you can follow a token from its row to its state in a sentence and back, and say
 # what may be renumbered in a model without changing anything.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 12, 15.
+# **Time** 15 minutes. **Needs** lessons 0, 12, 15. **Exercise** `contextual_row`.
 
 # %%
 import numpy as np
@@ -243,6 +243,6 @@ q.answer(
 # - The row collects the gradients of all its uses: it is a compromise.
 # - Ids may be dealt anew, if rows, inputs and targets all go along.
 #
-# How well do states tell two words apart that share a row, in a real text? The lab
-# `one_row_many_states` measures it. Where next: lesson 17 learns rows from nothing but the company
-# that words keep.
+# Write a state and its way back: `python -m lessons exercise contextual_row`. How well do states
+# tell two words apart that share a row, in a real text? The lab `one_row_many_states` measures it.
+# Where next: lesson 17 learns rows from nothing but the company that words keep.

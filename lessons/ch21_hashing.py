@@ -7,7 +7,7 @@
 # **Afterwards** you can hash anything into a table, say how many will collide, and untangle most
 # of it with a second hash.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 10.
+# **Time** 15 minutes. **Needs** lessons 0, 10. **Exercise** `hashed_rows`.
 
 # %%
 import numpy as np
@@ -223,4 +223,5 @@ play("collisions")
 # (Is that better than a row for each frequent word, and one for all others? See
 # `python -m lessons lab hashing_or_a_table`.)
 #
-# Where next: lesson 22 breaks a healthy model in seven ways, to see what one sees.
+# Write it: `python -m lessons exercise hashed_rows`. Where next: lesson 22 breaks a healthy model
+# in seven ways, to see what one sees.

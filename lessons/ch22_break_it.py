@@ -7,7 +7,7 @@
 # **Afterwards** you know seven ways to damage an embedding, what each looks like, and which
 # question finds it.
 #
-# **Time** 15 minutes. **Needs** lessons 0, 4, 13.
+# **Time** 15 minutes. **Needs** lessons 0, 4, 13. **Exercise** `diagnose`.
 
 # %%
 import numpy as np
@@ -273,4 +273,5 @@ play("break_it")
 # lost repeats cost nothing there that could be told from chance, and none of the others comes back
 # to the healthy model.
 #
-# Where next: lesson 8 compares healthy models, and lesson 23 makes the loops fast.
+# Find the damage from its report: `python -m lessons exercise diagnose`. Where next: lesson 8
+# compares healthy models, and lesson 23 makes the loops fast.

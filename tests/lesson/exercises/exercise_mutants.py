@@ -2,5 +2,6 @@
 
 from tests.lesson.exercises.mutants_first import FIRST
 from tests.lesson.exercises.mutants_later import LATER
+from tests.lesson.exercises.mutants_states import STATES
 
-MUTANTS = [*FIRST, *LATER]
+MUTANTS = [*FIRST, *LATER, *STATES]

@@ -1,0 +1,119 @@
+"""Find the bug from the report: where does a gradient differ from the nudge?
+
+You see two tables of numbers, what the code made and what nudges say, and the ids that were read by
+a tied model. Which rows are off, and in what way, tells the mistake without a look at the code.
+"""
+
+import numpy as np
+
+LESSON = 22
+LEVEL = "medium"
+HINTS = """
+A nudge is good to some six digits. Call an entry off where it differs by more than 1e-6 times the
+largest entry of `nudged`; with `==` nothing would ever be right.
+
+One factor for all: the best one is `(code * nudged).sum() / (nudged * nudged).sum()`. Ask whether
+code is that times nudged, up to the same 1e-6.
+
+`np.bincount(ids, minlength=len(code))` tells how often each row was read. All rows that are off
+read twice or more: repeats. All of them read: reading. Otherwise rows are off that nobody read.
+"""
+
+
+def diagnose(code, nudged, ids):
+    """What is wrong with the gradient of a tied table: one word
+
+    code    (V, D)  the gradient that the code made.
+    nudged  (V, D)  the same by finite differences, right to 1e-6 of its largest entry.
+    ids     (N,)    the rows that were read, in 0..V-1; every row was scored besides.
+
+    The first of these that is true:
+
+    "right"    no entry is off, that is by more than 1e-6 times the largest |nudged|.
+    "factor"   code is nudged times one number for all entries (a lost 1/N, a sign).
+    "repeats"  only rows that ids names twice or more are off.
+    "reading"  only rows that ids names are off: what reading them sends back is wrong.
+    "scoring"  rows are off that nobody read: what scoring them sends back is wrong.
+
+    >>> nudged, ids = np.array([[3.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> diagnose(np.array([[2.0], [1.0], [2.0]]), nudged, ids)
+    'repeats'
+    >>> diagnose(-nudged, nudged, ids), diagnose(nudged + 1e-9, nudged, ids)
+    ('factor', 'right')
+    """
+    allowed = 1e-6 * np.abs(nudged).max()
+    off = np.abs(code - nudged) > allowed
+    if not off.any():
+        return "right"
+    factor = (code * nudged).sum() / (nudged * nudged).sum()
+    if (np.abs(code - factor * nudged) <= allowed).all():
+        return "factor"
+    times = np.bincount(ids, minlength=len(code))[off.any(axis=1)]
+    if (times > 1).all():
+        return "repeats"
+    if (times > 0).all():
+        return "reading"
+    return "scoring"
+
+
+def check(trial):
+    for rng, size in zip(trial.rounds(4), (1.0, 1e3, 1e-5, 0.1)):
+        E, W = rng.standard_normal((8, 4)), rng.standard_normal((4, 4))
+        ids = trial.ids(rng, 8, 6)
+        targets = rng.integers(8, size=6)
+        read, scored = _parts(E, W, ids, targets)
+        nudged = size * (read.sum(axis=0) + scored)
+        noise = size * 1e-9 * rng.standard_normal(nudged.shape)
+        last = np.zeros(E.shape)
+        for n, row in enumerate(ids):
+            last[row] = read[n, row]
+        for code in (nudged, size * (last + scored), size * scored, size * read.sum(axis=0),
+                     6 * nudged, -nudged, 0 * nudged):  # fmt: skip
+            trial.same("diagnose", mistakes=MISTAKES, code=code + noise, nudged=nudged, ids=ids)
+
+
+def _parts(E, W, ids, targets):
+    """What each place sends to the row it read (N, V, D), and what scoring sends to all (V, D)."""
+    h = np.tanh(E[ids] @ W)
+    p = np.exp(h @ E.T)
+    p /= p.sum(axis=1, keepdims=True)
+    dz = (p - np.eye(8)[targets]) / len(ids)
+    rows = (dz @ E * (1 - h**2)) @ W.T
+    return np.eye(8)[ids][:, :, None] * rows[:, None, :], dz.T @ h
+
+
+def _judge(allowed=None, exact=False, factor=True, repeats=np.all, order=("repeats", "reading")):
+    def wrong(code, nudged, ids):
+        room = 1e-6 * np.abs(nudged).max() if allowed is None else allowed
+        off = np.abs(code - nudged) > (0 if exact else room)
+        if not off.any():
+            return "right"
+        best = (code * nudged).sum() / (nudged * nudged).sum()
+        if factor and (np.abs(code - best * nudged) <= room).all():
+            return "factor"
+        times = np.bincount(ids, minlength=len(code))[off.any(axis=1)]
+        found = {"repeats": repeats(times > 1), "reading": np.all(times > 0)}
+        return next((word for word in order if found[word]), "scoring")
+
+    return wrong
+
+
+def _overall(code, nudged, ids):
+    off = abs(code.sum() - nudged.sum()) > 1e-6 * np.abs(nudged).max()
+    return _judge()(code, nudged, ids) if off else "right"
+
+
+MISTAKES = {
+    ("diagnose wants every bit the same: a nudge is right to some digits only", r"==|!=|> *0"):
+        _judge(exact=True),
+    ("diagnose allows small and large gradients the same difference: measure it by the largest",
+     r"1e-6"): _judge(allowed=1e-6),
+    ("diagnose does not look for one factor of all entries, or not before it looks at rows",
+     r"factor|\bif\b.*\ball\b"): _judge(factor=False),
+    ("diagnose says repeats as soon as one row that is off was read twice: all of them must be",
+     r"> *1\b"): _judge(repeats=np.any),
+    ("diagnose asks for reading before repeats: rows that were read twice were read, too",
+     r"reading|times *> *0"): _judge(order=("reading", "repeats")),
+    ("diagnose compares the sums: what is off here can be made up for there", r"\bsum\b"):
+        _overall,
+}  # fmt: skip
