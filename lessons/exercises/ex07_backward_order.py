@@ -87,10 +87,21 @@ def _mistakes(tape, leaves):
         enter(len(grads) - 1, 1.0)
         return grads[:leaves]
 
+    def from_the_first():
+        grads = np.zeros(leaves + len(tape))
+        grads[-1] = 1
+        for line, (values, slopes) in enumerate(tape):
+            for value, slope in zip(values, slopes):
+                grads[value] += slope * grads[leaves + line]
+        return grads[:leaves]
+
     adds = r"\+="  # what the guilty line looks like
     return {
         ("backward passes on all that it has at each part: what came before is passed on again",
          adds): lambda dout: dout * recursion("again"),
         ("backward passes a gradient on at its first part, and what arrives later is lost", adds):
             lambda dout: dout * recursion("once"),
+        ("backward reads the tape from its first line: the last passes on first",
+         r"\brange\b|\bfor\b"):
+            lambda dout: dout * from_the_first(),
     }  # fmt: skip

@@ -109,7 +109,7 @@ FIRST = [
         ("every path by itself", ZEROS, EVERY_PATH, "calls itself"),
         ("set for add", "grads[value] += ", "grads[value] = ", "worked example"),
         ("from the first line", "reversed(range(len(tape)))", "range(len(tape))",
-         "gives nothing to 2 of 3"),
+         "reads the tape from its first line"),
         ("calls itself for every line", ZEROS, RECURSIVE, "comes to an end on a small input"),
         ("slopes forgotten", "slope * grads", "grads", "worked"),
     ),
