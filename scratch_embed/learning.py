@@ -62,8 +62,8 @@ class Learning:
         """The loss; FloatingPointError for one that is no finite number."""
         if not math.isfinite(loss):
             raise FloatingPointError(
-                f"the loss after {self.step:,} steps is {loss}: the rate {self.optimizer.lr:g} is "
-                "too large, begin again with a smaller one"
+                f"after {self.step:,} steps the loss or its gradient is no finite number: the rate "
+                f"{self.optimizer.lr:g} is too large, begin again with a smaller one"
             )
         return loss
 
