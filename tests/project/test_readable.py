@@ -35,7 +35,7 @@ FLOORS = [
     {"__main__"},
 ]
 COMPILER = "scratch_embed/kernels/"  # the one folder that may import numba
-COMPILING = "lessons/exercises/ex29_fast_scatter_add.py"  # and the exercise on compiling a loop
+COMPILING = "lessons/exercises/ex33_fast_scatter_add.py"  # and the exercise on compiling a loop
 
 MAX_LINES_OF_A_FILE = 350
 MAX_LINES_OF_A_LESSON = 900  # a chapter: half of it prose, read a cell at a time
