@@ -41,15 +41,20 @@ class InProcess:
         return [getattr(s, method)(*given) for s, given in zip(self.shards, arguments, strict=True)]
 
 
-def _pulled_forward(weight: np.ndarray, ids: np.ndarray, rows: np.ndarray, where: np.ndarray):
-    """out[n] = rows[where[n]], the rows of `ids`, which have come from their shards.
+def pulled_forward(change: np.ndarray, ids: np.ndarray, rows: np.ndarray, where: np.ndarray):
+    """out[n] = rows[where[n]] + change[ids[n]], the rows of `ids`, which have come from afar.
 
-    `weight` stands for the whole table and gives nothing but its shape; backward is `lookup`'s.
+    change (V, D) is 0: what would be added to the table. Its gradient is the table's, and backward
+    that of `lookup`. A single zero that is seen V times D times is not read; an array is, of
+    someone who moves one of its numbers to see what comes of it.
     """
-    return rows[where], LookupSaved(ids, len(weight), None, False, True)
+    out = rows[where]
+    if any(change.strides):
+        out = out + change[ids]
+    return out, LookupSaved(ids, len(change), None, False, True)
 
 
-_pulled = differentiable(_pulled_forward, lookup_backward)
+pulled = differentiable(pulled_forward, lookup_backward)
 
 
 class ShardedEmbedding:
@@ -123,9 +128,9 @@ class ShardedEmbedding:
         }  # fmt: skip
         plans = [{**plan, "index": index} for index in range(shards)]
         self.shards = place(plans) if place else InProcess([Shard(**plan) for plan in plans])
-        # Where gradients meet, as in an Embedding's weight. One zero, seen V times D times.
+        # Where gradients meet, as in an Embedding's weight. A zero that is seen V times D times.
         whole = np.broadcast_to(np.zeros((), dtype), (num_embeddings, embedding_dim))
-        self._whole = Tensor(whole, requires_grad=True, name="sharded weight")
+        self._whole = Tensor(whole, requires_grad=True, name="change")
         self.traffic = {"rows": 0, "gradients": 0, "places": 0}
 
     def __repr__(self) -> str:
@@ -142,7 +147,7 @@ class ShardedEmbedding:
         """
         ids = check_ids(ids, self.num_embeddings, "ids").copy()
         distinct, where = np.unique(ids, return_inverse=True)
-        return _pulled(self._whole, ids, self._pull(distinct), where.reshape(ids.shape))
+        return pulled(self._whole, ids, self._pull(distinct), where.reshape(ids.shape))
 
     def zero_grad(self) -> None:
         """Forget the gradients since the last step, where no step shall be taken with them."""

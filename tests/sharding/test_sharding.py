@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from scratch_embed import SGD, Adam, Embedding, Tensor
+from scratch_embed.gradcheck import slopes
 from scratch_embed.sharding import Partition, ShardedEmbedding
+from scratch_embed.sharding.embedding import pulled
+from scratch_embed.trace import trace
 from tests.sharding.tables import RULES, D, V, batch, learn, on_one_machine, sharded
 
 # ---- who owns a row ------------------------------------------------------------------------------
@@ -197,3 +200,21 @@ def test_gradients_are_those_of_the_whole_table():
     grad = layer._whole.grad
     np.testing.assert_allclose(grad.to_dense(), whole.weight.grad, rtol=1e-5, atol=1e-6)
     assert (np.diff(grad.rows) > 0).all()  # each row once
+
+
+def test_a_nudge_of_the_table_finds_the_gradient_and_so_does_a_trace():
+    layer = sharded("SGD", dtype=np.float64)
+    ids, dout = batch(3)
+    distinct, where = np.unique(ids, return_inverse=True)
+    rows, where = layer.table()[distinct], where.reshape(ids.shape)
+
+    def loss(change):
+        return (pulled.forward(change, ids, rows, where)[0] ** 2 * dout).sum()
+
+    out = layer(ids)
+    total = (out * out * dout).sum()
+    total.backward()
+    nudged = slopes(loss, np.zeros((V, D)))
+    np.testing.assert_allclose(layer._whole.grad.to_dense(), nudged, rtol=1e-6, atol=1e-7)
+    told = trace(total).text()
+    assert "agrees" in told and "DIFFERS" not in told
