@@ -33,11 +33,16 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
     """`got` as arrays, in the form of `expected`; raises Wrong when it has another form."""
     place = {"result": result}
     if got is None and expected is not None:
-        raise Wrong(f"{what} is None, which is what a function without a return gives", **place)
+        sentence = f"{what} is None, which is what a function without a return gives"
+        raise Wrong(sentence, pattern=r"\bprint\(", **place)  # shown, and not handed back
     if isinstance(expected, tuple):
         if not isinstance(got, (tuple, list)) or len(got) != len(expected):
             found = str(len(got)) if isinstance(got, (tuple, list)) else f"one {type(got).__name__}"
             sentence = f"{what} must be {len(expected)} results, and is {found}"
+            raise Wrong(sentence, named=True, pattern=r"\breturn\b")
+        shapes = [np.shape(e) for e in expected]
+        if _shapes(got) != shapes and sorted(_shapes(got)) == sorted(shapes):
+            sentence = f"{what} has the shapes of its {len(shapes)} results in another order"
             raise Wrong(sentence, named=True, pattern=r"\breturn\b")
         pairs = enumerate(zip(got, expected))
         return tuple(fit(g, e, f"{what}, result {i},", i) for i, (g, e) in pairs)
@@ -54,6 +59,14 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
         sentence = f"{what} has shape {array.shape} and must have shape {np.shape(expected)}"
         raise Wrong(sentence, named=True, **place)
     return array
+
+
+def _shapes(results: Any) -> list[tuple[int, ...]]:
+    """The shapes of several results; none where one of them is ragged."""
+    try:
+        return [np.shape(result) for result in results]
+    except ValueError:
+        return []
 
 
 def _plain(got: Any, expected: Any, what: str) -> Any:

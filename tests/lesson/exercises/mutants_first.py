@@ -86,7 +86,7 @@ FIRST = [
     *of(
         "one_hot",
         ("gradients exchanged", "dout @ E.T, codes.T @ dout", "codes.T @ dout, dout @ E.T",
-         "result 0, has shape"),
+         "results in another order"),
         ("a row for the table missing", "codes.T @ dout", "codes[:1].T @ dout[:1]", "wrong"),
         ("V not respected", "np.eye(num_rows)[ids]", "np.eye(ids.max() + 1)[ids]", "has shape"),
         ("columns for rows", "np.eye(num_rows)[ids]", "np.eye(num_rows)[:, ids]", "shape"),

@@ -95,7 +95,7 @@ LATER = [
         ("mean over the batch", "dout.sum(axis=0)", "dout.mean(axis=0)",
          "averages the positions over the batch"),
         ("order of the three", "return dtoken, dposition, dsegment",
-         "return dtoken, dsegment, dposition", "result 1, has shape"),
+         "return dtoken, dsegment, dposition", "results in another order"),
         ("no segment", " + segment[segments]", "", "worked example"),
         ("positions by id", "position[:T]", "position[ids]", "worked example"),
     ),
@@ -166,7 +166,7 @@ LATER = [
          "leaves out softmax"),
         ("along the keys", "(dp * p).sum(axis=1", "(dp * p).sum(axis=0", "along the wrong axis"),
         ("dv without a transpose", "p.T @ dout", "p @ dout", "matmul"),
-        ("q and k exchanged", "return dq, dk, dv", "return dk, dq, dv", "result 0, has shape"),
+        ("q and k exchanged", "return dq, dk, dv", "return dk, dq, dv", "results in another order"),
     ),
     *of(
         "rotary",

@@ -67,5 +67,6 @@ STATES = [
          '    if (times > 0).all():\n        return "reading"\n', "reading before repeats"),
         ("sums", "    if not off.any():", "    if abs((code - nudged).sum()) <= allowed:",
          "compares the sums"),
+        ("shown and not returned", 'return "scoring"', 'print("scoring")', "is None"),
     ),
 ]  # fmt: skip
