@@ -108,8 +108,9 @@ class Stepper:
             except Leave:
                 pass  # for good: other ones end in follow()
         finished = self.at == len(self.steps)
-        place = None if finished or not self.at else Place(self.at + 1, tuple(self.missed))
-        places.keep(self.lesson.name, len(self.steps), place)
+        if self.at:  # who leaves at the beginning keeps the place there was
+            place = None if finished else Place(self.at + 1, tuple(self.missed))
+            places.keep(self.lesson.name, len(self.steps), place)
         print(ending.closing(self.steps, self.record, self.at))
 
     def enter(self) -> None:

@@ -132,6 +132,14 @@ def test_it_resumes_where_one_left_if_one_wants(tmp_path, capsys):
     assert person.frames[1].step == "1/5"
 
 
+@pytest.mark.parametrize("leaves", [["quit"], ["again", "quit"], ["on", "step 1", "quit"]])
+def test_the_place_outlives_a_walk_that_ends_at_the_beginning(tmp_path, leaves):
+    demo(tmp_path, "on", "3", "on", "quit")
+    demo(tmp_path, *leaves)
+    _record, person = demo(tmp_path, "quit")
+    assert "Last time you came to step 3 of 5" in seen(person)
+
+
 def test_a_damaged_note_of_the_place_counts_as_none(tmp_path):
     for damage in ({"step": 99, "of": 5, "missed": []}, {"step": "x"}, 7, {"step": 2, "of": 4}):
         notes.write("places", {"ch00_demo": damage})
