@@ -26,8 +26,18 @@ def work(layer, step, worker):
     ids, dout = batch(step, worker)
     out = layer(ids)
     out.backward(dout)
-    time.sleep(0.1)  # so that there is a middle in which something can die
     return float(out.numpy().sum())
+
+
+def waiting_for_a_death(folder):
+    """The same, which in step 7 waits until something has died."""
+
+    def patient(layer, step, worker):
+        while step == 7 and not (folder / "killed").exists():
+            time.sleep(0.02)
+        return work(layer, step, worker)
+
+    return patient
 
 
 def sharded(cluster=None, rule=LazyAdam, **more):
@@ -92,14 +102,16 @@ def nodes():
 
 
 def killing(how, folder):
-    """Do it soon after the checkpoint of step 5, while the next steps are taken."""
+    """Do it after the checkpoint of step 5, while the next steps are taken, and leave a sign."""
 
     def wait():
         manifest = folder / "manifest.json"
         while not (manifest.exists() and '"step": 5' in manifest.read_text(encoding="utf-8")):
             time.sleep(0.02)
-        time.sleep(0.2)
-        how()
+        try:
+            how()
+        finally:
+            (folder / "killed").touch()
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
@@ -145,7 +157,8 @@ def test_a_shard_that_is_killed_costs_what_came_after_the_checkpoint(nodes, tmp_
     cluster, _ = nodes
     layer, told = sharded(cluster), []
     timer = killing(lambda: ray.kill(layer.shards.actors[1]), tmp_path)
-    losses = cluster.train(work, layer, STEPS, tmp_path, every=5, told=told.append)
+    waiting = waiting_for_a_death(tmp_path)
+    losses = cluster.train(waiting, layer, STEPS, tmp_path, every=5, told=told.append)
     timer.join()
     assert len(told) == 1 and "going back to step 5" in told[0]
     assert len(losses) == STEPS
@@ -188,7 +201,8 @@ def test_a_machine_that_dies_in_the_middle_leaves_the_same_table(nodes, tmp_path
         if found := next(filter(mortal.get, map(machine_of, layer.shards.actors)), None):
             break
     timer = killing(lambda: made.remove_node(mortal[found], allow_graceful=False), tmp_path)
-    cluster.train(work, layer, STEPS, tmp_path, every=5, told=told.append)
+    waiting = waiting_for_a_death(tmp_path)
+    cluster.train(waiting, layer, STEPS, tmp_path, every=5, told=told.append)
     timer.join()
     assert told and "going back to step" in told[0]
     assert layer.table().tobytes() == unbroken().tobytes()
