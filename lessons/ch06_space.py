@@ -347,5 +347,4 @@ save_figure(figure, "ch06_told_and_untold.png")
 # - A loss that is told groups makes any groups. A language model finds those of the contexts.
 # - Few columns leave little margin; a map of two shows only what spreads most.
 #
-# Write it: `python -m lessons exercise nearest_rows`. Where next: lesson 17 learns rows from
-# contexts; the lab `chance_and_cosines` asks what cosines tell.
+# Write: `python -m lessons exercise nearest_rows`. Where next: lesson 17, lab `chance_and_cosines`.
