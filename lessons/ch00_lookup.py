@@ -264,7 +264,7 @@ play("there_and_back")
 # it is 0.1.
 
 # %%
-q = guess("After one step, how many rows of E are exactly what they were before?")
+q = guess("After one step on cat, dog, cat, how many rows of E are exactly what they were before?")
 eta = 0.1
 after = E - eta * dE
 show("moved by", after - E, rows=words)

@@ -81,9 +81,12 @@ def show(name: str, array, rows: Sequence | None = None, columns: Sequence | Non
     cells = [[_short(x) for x in line] for line in grid]
     widths = [max(visible(t) for t in column) for column in zip(heads, *cells)]
     first = max(visible(t) for t in (name, *names))
+    lines = []
     for label, line in zip((name, *names), (heads, *cells)):
         texts = "  ".join(f"{text:>{size}}" for text, size in zip(line, widths))
-        print(f"  {label:<{first}}  {texts}".rstrip())
+        lines.append(f"  {label:<{first}}  {texts}".rstrip())
+    current().shown[name] = "\n".join(lines)
+    print(current().shown[name])
 
 
 def _fits(what: str, names: Sequence, count: int) -> None:

@@ -66,6 +66,7 @@ class Record:
     failures: list[Failure] = field(default_factory=list)
     workings: list[tuple] = field(default_factory=list)  # (a `Working`, its cell)
     questions: list = field(default_factory=list)  # a `Question` each
+    shown: dict[str, str] = field(default_factory=dict)  # what show printed last under each name
     results: list = field(default_factory=list)  # of a lab, a `Results` each
     reveal: Callable | None = None  # how a person sees a working; None: it is printed
     display: Callable | None = None  # how a page takes what is shown; None: there is no page

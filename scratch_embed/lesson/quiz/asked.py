@@ -1,13 +1,17 @@
 """The questions of a lesson, with the answers that a quick and silent run of it computes.
 
 A question is written once, in its lesson. What it speaks of (a table, the numbers just printed) is
-on the screen there, so a run also notes what stood above each question. A line of a calculation
-that a person worked out while stepping is a question too: what its expression comes to.
+on the screen there, so a run also notes what stood above each question, and of the arrays that the
+lesson showed earlier those that the question, or the code that answers it, has by name. A line of
+a calculation that a person worked out while stepping is a question too: what its expression comes
+to.
 """
 
 from __future__ import annotations
 
+import ast
 import io
+import re
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +27,7 @@ from scratch_embed.look.render import markdown
 from scratch_embed.working import Line
 
 MOST_ABOVE, MOST_MORE = 16, 60  # lines: what fits a screen with the question, what "?" shows
+LEAST_ABOVE = 6  # where arrays stand above these
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Asked:
 
     question: Question
     lesson: cells.Lesson
-    above: str  # the last lines before it, of its own section
+    above: str  # the arrays it needs, and the last lines before it, of its own section
     more: str  # its section and the one before
 
     @property
@@ -65,10 +70,16 @@ def questions(path: Path, lines: bool = False) -> list[Asked]:
     def note(prompt: str) -> str:
         """Instead of a person: what is on the page but for the question itself, which comes off."""
         end = page.getvalue().rindex("  ? ")
+        words = page.getvalue()[end:]
         page.truncate(end)
         page.seek(end)
-        starts = zip(sections[-2:], (MOST_MORE, MOST_ABOVE))
-        shown.append([_end_of(page.getvalue()[at:], most) for at, most in starts][::-1])
+        names = set(re.findall(r"\w+", words)) | _names(lesson, record.cell)
+        arrays = [text for name, text in record.shown.items() if name in names]
+        room = MOST_ABOVE - sum(text.count("\n") + 2 for text in arrays)
+        before = page.getvalue()
+        above = _end_of(before[sections[-1] :], max(room, LEAST_ABOVE))
+        above = "\n\n".join([*(text for text in arrays if text not in above), above])
+        shown.append((above, _end_of(before[sections[-2] :], MOST_MORE)))
         return ""
 
     record.ask = note
@@ -89,6 +100,17 @@ def questions(path: Path, lines: bool = False) -> list[Asked]:
             if can_be_asked(line):
                 above = replace(working, lines=working.lines[:at]).text()
                 found.append(Asked(asked_of(line), lesson, above, above))
+    return found
+
+
+def _names(lesson: cells.Lesson, position: int) -> set[str]:
+    """The names in the code of a question: in its cell, and on to the one that answers it."""
+    found: set[str] = set()
+    for cell in lesson.cells[position:]:
+        nodes = (node for statement in cell.nodes for node in ast.walk(statement))
+        found |= {node.id for node in nodes if isinstance(node, ast.Name)}
+        if ".answer(" in cell.text:
+            break
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,16 @@ def test_the_questions_of_a_lesson_come_with_answers_and_what_stands_above(tmp_p
     assert "A question" in first.above and "h . cat" not in first.above and "h . cat" in first.more
     assert "6 by 3?" not in first.above + second.above  # no question is above itself
     assert "18: 6 times 3" in second.above and "rows" not in second.above
+
+
+def test_the_arrays_that_a_question_names_or_computes_with_stand_above_it():
+    path = Path(__file__).parents[3] / "lessons" / "ch00_lookup.py"
+    shown = set(re.findall(r'^show\("(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE))
+    asked = questions(path)
+    for one in asked:
+        for name in shown & set(re.findall(r"\w+", one.question.text)):
+            assert re.search(rf"^  {name} +0 ", one.above, re.MULTILINE), one.question.text
+    assert "0 the " in asked[0].above  # its code computes with E, its words do not say so
 
 
 def test_it_asks_judges_scores_and_remembers(quiz):
