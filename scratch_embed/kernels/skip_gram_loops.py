@@ -1,6 +1,12 @@
 """The loops of `word2vec_fast`, in plain Python: Numba compiles them as they stand.
 
 They trust their arguments; `word2vec_fast` looks at them first.
+
+sigmoid[a] is s(x) for the scores x in the a-th part of -reach .. reach; a table is much faster than
+the exponential, and word2vec.c has one as well.
+
+Part p takes its share of the places. With more than one, threads write to the same rows without
+waiting for each other (Niu et al. 2011, "Hogwild!"), and now and then a step is lost.
 """
 
 from __future__ import annotations
@@ -9,7 +15,10 @@ import numpy as np
 
 from scratch_embed.kernels.words import prange, prefetch
 
-SIX = 6  # rows of outputs that a neighbour meets at a time: the word and five negatives
+# So many rows of outputs, the word and five negatives, does a neighbour meet in one pass over its
+# numbers. They are written out: a loop for each row would take half as long again. More than five
+# negatives follow as batches of their own.
+SIX = 6
 
 
 def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, rate, parts):
@@ -21,20 +30,11 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
     2016): all its neighbours share the negatives, and the rows of outputs move once, by the sum of
     their steps, when all neighbours have been met. That is less to write, and less that two threads
     take from each other. A negative that is the word itself is passed over, as in word2vec.c.
-
-    SIX rows are met in one pass over the numbers of a neighbour, and written out: a loop for each
-    row would take half as long again. More than five negatives follow as batches of their own.
-
-    sigmoid[a] is s(x) for the scores x in the a-th part of -reach .. reach; a table is much faster
-    than the exponential, and word2vec.c has one as well.
-
-    Part p takes its share of the places. With more than one, threads write to the same rows without
-    waiting for each other (Niu et al. 2011, "Hogwild!"), and now and then a step is lost.
     """
     half, step = len(sigmoid) / 2, len(sigmoid) / (2 * reach)
     zero = vectors.dtype.type(0)
     for part in prange(parts):
-        rows, errors = np.empty(SIX, np.int64), np.empty(SIX, vectors.dtype)
+        rows, e = np.empty(SIX, np.int64), np.empty(SIX, vectors.dtype)
         moves = np.empty((SIX, vectors.shape[1]), vectors.dtype)
         last = (part + 1) * len(targets) // parts
         for n in range(part * len(targets) // parts, last):
@@ -58,14 +58,12 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
                         s3 += x * outputs[u3, d]
                         s4 += x * outputs[u4, d]
                         s5 += x * outputs[u5, d]
-                    errors[0], errors[1], errors[2] = s0, s1, s2
-                    errors[3], errors[4], errors[5] = s3, s4, s5
+                    e[0], e[1], e[2], e[3], e[4], e[5] = s0, s1, s2, s3, s4, s5
                     for k in range(SIX):
-                        a = int(min(max(errors[k] * step + half, 0), len(sigmoid) - 1))
-                        errors[k] = rate * ((six + k == 0) - sigmoid[a])
-                        errors[k] *= six + k == 0 or rows[k] != word
-                    e0, e1, e2 = errors[0], errors[1], errors[2]
-                    e3, e4, e5 = errors[3], errors[4], errors[5]
+                        a = int(min(max(e[k] * step + half, 0), len(sigmoid) - 1))
+                        e[k] = rate * ((six + k == 0) - sigmoid[a])
+                        e[k] *= six + k == 0 or rows[k] != word
+                    e0, e1, e2, e3, e4, e5 = e[0], e[1], e[2], e[3], e[4], e[5]
                     for d in range(vectors.shape[1]):
                         x = vectors[c, d]
                         back = e0 * outputs[u0, d] + e1 * outputs[u1, d] + e2 * outputs[u2, d]
