@@ -47,11 +47,11 @@ def lines(
     if array.ndim == 0:
         return [number(array[()], digits)]
     if array.ndim == 1:
-        whole = chosen is None or _all_fit(array[None], columns - 2, digits)
-        start = 0 if whole else max(0, chosen[0] - 2)
+        room = columns - 2
+        start = _start(array[None], room, digits, chosen and (0, *chosen), ", ")
         lead = f"{GAP}, " if start else ""
         texts = _texts(array[start:], columns, digits, chosen and chosen[0] - start)
-        return [f"[{lead}{_fit(texts, columns - 2 - len(lead), ', ')}]"]
+        return [f"[{lead}{_fit(texts, room - len(lead), ', ')}]"]
     rows = array.reshape(-1, array.shape[-1])
     marked = (
         (int(np.ravel_multi_index(chosen[:-1], array.shape[:-1])), chosen[-1]) if chosen else None
@@ -109,7 +109,7 @@ def _table(
 ) -> list[str]:
     """Labelled rows in aligned columns, with a line for each gap."""
     left = max(map(len, [*labels, GAP])) + 2
-    start = max(0, marked[1] - 2) if marked and not _all_fit(rows, columns - left, digits) else 0
+    start = _start(rows, columns - left, digits, marked, "  ")
     texts = [
         _texts(
             row[start:], columns, digits, marked[1] - start if marked and k == marked[0] else None
@@ -127,6 +127,19 @@ def _table(
             fitted = _fit(texts[k], columns - left - len(lead), "  ")
             told.append(labels[k].ljust(left) + lead + fitted)
     return told
+
+
+def _start(rows: np.ndarray, columns: int, digits: int, marked, between: str) -> int:
+    """From which column on rows are shown, so that the marked entry is seen: with the two before
+    it where there is room, and where not all fits the line."""
+    if marked is None or _all_fit(rows, columns, digits):
+        return 0
+    at = marked[1]
+    near = rows[:, max(0, at - 2) : at + columns].flat  # all of them are made equally wide
+    wide = max((len(number(x, digits)) for x in [*near, *rows[:, -1]]), default=0) + 2
+    gaps = 2 * len(GAP + between)  # before the entries and behind them; then comes the last one
+    room = (columns - gaps + len(between)) // (wide + len(between)) - 1
+    return max(0, at - min(2, max(0, room - 1)))
 
 
 def _all_fit(rows: np.ndarray, columns: int, digits: int) -> bool:

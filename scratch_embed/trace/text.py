@@ -129,8 +129,8 @@ def ordinal(number: int) -> str:
 class Page:
     """Lines of text in the making.
 
-    most : rows of an array that are shown. With fewer than 4 the values that stand in the working
-        anyway are left out, with 0 every array but the one that an entry was chosen from.
+    most : rows of an array that are shown. With fewer than 4 what backward needs is only named: its
+        numbers stand in the working. With 0 stays the one array that an entry was chosen from.
     """
 
     def __init__(self, trace: Trace, columns: int, paint: Callable[..., str], most: int = 8,
@@ -164,9 +164,11 @@ class Page:
         self.head(f"backward {at.number} of {total}: {at.name} = {made.expression}")
         self.formula("rule", in_names(at.rule, made))
         self.array(f"d{at.name}", at.incoming, at.name, "arriving", ", complete")
-        if self.most >= 4:
-            for name, value in needed(made).items():
-                self.array(name, value, name, "needs")
+        needs = needed(made)
+        for name, value in needs.items() if self.most >= 4 else ():
+            self.array(name, value, name, "needs")
+        if self.most < 4 and needs:
+            self.line(", ".join(f"{name} {shape(held)}" for name, held in needs.items()), "needs")
         for k, part in enumerate(at.parts):
             chosen = self.choice if self.choice and self.choice.part == k else None
             note = f", {which(part)}"

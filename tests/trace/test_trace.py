@@ -12,6 +12,7 @@ from scratch_embed.tensor import differentiable, tape
 from scratch_embed.trace import trace
 from scratch_embed.trace.arrays import NOT_YET, lines
 from scratch_embed.trace.names import Same
+from scratch_embed.trace.text import page
 
 IDS, TARGETS = np.array([1, 7, 1, 3]), np.array([7, 1, 3, 1])
 
@@ -224,6 +225,26 @@ def test_arrays_fit_their_columns_and_only_zero_reads_0(columns):
         assert told and max(map(len, told)) <= columns
     assert lines(np.array([1e-30, 0.0])) == ["[1e-30, 0]"]
     assert lines(np.array([[1.5, 2.0]])) == ["[0]  1.5    2"]
+
+
+@pytest.mark.parametrize("columns", [30, 46, 72])
+def test_the_chosen_entry_is_always_seen(columns):
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        rows, wide = rng.integers(1, 12), rng.integers(1, 40)
+        array = rng.normal(size=(rows, wide)) * 10.0 ** rng.integers(-6, 5, size=(rows, wide))
+        i, j = int(rng.integers(rows)), int(rng.integers(wide))
+        for told in (lines(array, columns=columns, most=3, chosen=(i, j)),
+                     lines(array[i], columns=columns, chosen=(j,))):  # fmt: skip
+            assert f">{array[i, j]:.4g}<" in " ".join(told) and max(map(len, told)) <= columns
+
+
+def test_a_low_screen_still_names_what_backward_needs():
+    rng = np.random.default_rng(0)
+    h = Tensor(rng.normal(size=(3, 4)), requires_grad=True, name="h")
+    W = Tensor(rng.normal(size=(4, 6)), requires_grad=True, name="W")
+    walk = trace((h @ W).sum())
+    assert "needs       h (3, 4), W (4, 6)" in page(walk, len(walk), 60, rows=10)
 
 
 def test_a_long_chain_is_walked_without_recursion_and_told_by_its_ends():
