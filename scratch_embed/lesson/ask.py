@@ -45,6 +45,7 @@ class Question:
     tolerance: float | None = None
     parts: tuple = ()  # what was to be added up, where the answer is a sum
     cell: int | None = field(default=None, compare=False)
+    answered: int | None = field(default=None, compare=False)  # the cell with its answer
 
     def put(self) -> None:
         """Print the question and its options."""
@@ -83,6 +84,7 @@ class Question:
         not one finite number.
         """
         self.value, self.because, self.tolerance = self._checked(value), because, tolerance
+        self.answered = current().cell
         self.slips = {**(slips or {}), **_kept_slips(current().path).get(self.text, {})}
         letter = f"{LETTERS[self.options.index(self.value)]}) " if self.options else ""
         self.shown = f"{letter}{self.value if self.options else number(self.value)}{self.unit}"

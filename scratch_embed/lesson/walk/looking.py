@@ -14,6 +14,7 @@ from scratch_embed.lesson.ask import read_answer
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import Asked, questions
 from scratch_embed.lesson.record import Record, recording
+from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk import cells, marks, operations
 from scratch_embed.lesson.walk.capture import Capture
 from scratch_embed.lesson.walk.pager import Pager
@@ -21,7 +22,7 @@ from scratch_embed.lesson.walk.sheet import Code, Printed, Prose
 from scratch_embed.look.leaf import Stop, leaf
 from scratch_embed.look.prompt import python_prompt
 from scratch_embed.look.screen import Screen
-from scratch_embed.look.terminal import fit, wrap
+from scratch_embed.look.terminal import ESCAPE, WIDEST, fit, wrap
 from scratch_embed.trace.inside import Visit
 
 if TYPE_CHECKING:
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
 BEFORE = 2  # questions from the lessons that this one needs
 
 
-def stops(lesson: cells.Lesson, steps: Sequence[Step]) -> list[Stop]:
-    """The steps as places to go to: their sections, their prose and their code."""
+def stops(steps: Sequence[Step]) -> list[Stop]:
+    """The steps as places to go to: their sections, their prose, and what they have shown so far.
+
+    The code is left out: it holds the answers to questions that nobody has been asked yet.
+    """
     found = []
     for n, step in enumerate(steps, start=1):
-        code = [] if step.cell is None else [lesson.cells[step.cell].text]
-        words = "\n".join([*step.prose, *code])
+        blocks = step.blocks or [Prose(spoken(text)) for text in step.prose]
+        lines = (line for block in blocks for line in block.lines(WIDEST))
+        words = ESCAPE.sub("", "\n".join(lines))
         found.append(Stop(n, step.section if step.begins else "", words))
     return found
 

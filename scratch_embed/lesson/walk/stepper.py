@@ -90,7 +90,6 @@ class Stepper:
     def __init__(self, lesson: Lesson, module: types.ModuleType, record: Record, screen: Screen):
         self.lesson, self.module, self.record = lesson, module, record
         self.steps, self.at = steps_of(lesson), 0
-        self.stops = looking.stops(lesson, self.steps)
         self.screen = screen
         self.pager = Pager(self.screen, self.head, self.code, self.keys, self.obey)
         self.revealing = Revealing(self.pager, Fading(Counter(marks.shown())), self.line_judged)
@@ -272,7 +271,7 @@ class Stepper:
         if pressed.name == "quit":
             raise Leave(None)
         if pressed.name in JUMPS:
-            to = where_to(self.screen, self.stops, at + 1, pressed)
+            to = where_to(self.screen, looking.stops(self.steps), at + 1, pressed)
             if isinstance(to, str):
                 return to
             raise Leave(to - 1)
@@ -285,10 +284,14 @@ class Stepper:
         return self.again(at)
 
     def again(self, at: int) -> str:
-        """Run the step that is under way once more."""
-        if self.steps[at].cell is None:
+        """Run the step that is under way once more, and later those that answer its questions."""
+        cell = self.steps[at].cell
+        if cell is None:
             return "There is no code here."
-        self.steps[at].blocks = None
+        answers = {q.answered for q in self.record.questions if q.cell == cell}
+        for step in self.steps[at:]:
+            if step.cell == cell or step.cell in answers:
+                step.blocks = None
         raise Leave(at)
 
     def into(self, step: Step) -> str:

@@ -107,9 +107,26 @@ def test_sections_and_search_lead_to_steps(tmp_path):
     assert "->   1  0. A demo lesson" in listing and "     2  A question" in listing
     assert person.frames[2].step == "2/5" and not person.frames[2].names
     hits = "\n".join(person.frames[4].page)
-    assert '   2  q = guess("How many numbers has a table of 6 by 3?")' in hits
+    assert "   2  ? How many numbers has a table of 6 by 3?" in hits
     _, person = demo(tmp_path, "again", "search nowhere", "quit")
     assert "nowhere is not to be found." in seen(person)
+
+
+def test_a_search_finds_no_code_and_no_answer_before_its_question(tmp_path):
+    searched = ["search 6 times 3", "search answer(", "search How many"]
+    _, person = demo(tmp_path, *searched, "quit")
+    assert [f.note.split(" is not")[0] for f in person.frames[1:]] == [s[7:] for s in searched]
+    _, person = demo(tmp_path, "on", "18", "on", "search 6 times 3", "quit", "quit")
+    assert "6 times 3" in person.frames[-2].page[0] and person.frames[-2].head.startswith("6 times")
+
+
+def test_another_answer_is_judged_where_a_later_step_tells(tmp_path):
+    extra = "q = guess('Two?')\n\n# %%\nq.answer(2)"
+    keys = ["on", "18", "on", "9", "on", "on", "back", "back", "back", "again", "2"]
+    record, person = demo(tmp_path, *keys, extra=extra)
+    assert "You said 9. No." in seen(person) and "You said 2. Right." in seen(person)
+    assert [q.typed for q in record.questions] == ["18", "2"]
+    assert "You said 9" not in "\n".join(person.frames[-1].page)
 
 
 def test_the_code_is_shown_when_asked_for(tmp_path):
