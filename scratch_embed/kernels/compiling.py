@@ -63,13 +63,14 @@ def _announced(dispatcher, place: Path | None):
     """
     compile_now, load = dispatcher.compile, dispatcher._cache.load_overload
     where = f", once: it is kept in {place}" if place else ""
-    message = f"scratch_embed: compiling {dispatcher.__name__}{where}"
+    message = f"scratch_embed: compiling {dispatcher.__name__}{where}\n"  # written in one piece
     timers = []  # at most one: Numba compiles a loop for one kind of arguments at a time
 
     def load_or_start_the_clock(*arguments):
         found = load(*arguments)
         if found is None:
-            timer = threading.Timer(SLOW, print, (message,), {"file": sys.stderr, "flush": True})
+            how = {"end": "", "file": sys.stderr, "flush": True}
+            timer = threading.Timer(SLOW, print, (message,), how)
             timer.daemon = True
             timers.append(timer)
             timer.start()

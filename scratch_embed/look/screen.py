@@ -7,11 +7,12 @@ one ended only what is new is printed.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 from scratch_embed.look import keys
 from scratch_embed.look.terminal import NARROWEST, fit, paint
@@ -20,6 +21,7 @@ FRAME = 3  # rows that are not the page's: the head, a line to type in, the keys
 LOWEST = 8
 AT_A_QUESTION = ":b back   :s sections   :p Python   :q quit   :? help"
 UP, FOOT = "\x1b[A", "\x1b[999;1H\x1b[2K"  # a row up; to the last row, which is emptied
+COMPILING = "scratch_embed: compiling "  # what standard error is told when a loop is compiled
 OPEN, CLOSE, CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[2J"
 
 
@@ -31,6 +33,7 @@ class Screen:
         self.moves = keys.at_once()
         self.last: tuple[str, list[str]] = ("", [])
         self.drawn: os.terminal_size | None = None  # the window's size at the last page
+        self.ran = False  # whether something ran since the last key
 
     @property
     def columns(self) -> int:
@@ -48,7 +51,7 @@ class Screen:
         if self.moves:
             print(OPEN, end="", file=self.out)
         try:
-            with keys.echo(False):
+            with noticing(self.busy):
                 yield self
         finally:
             if self.moves:
@@ -73,13 +76,16 @@ class Screen:
             print("\n".join(rows), file=self.out)
         self.last = head_line, list(page)
 
-    def busy(self) -> None:
+    def busy(self, note: str = "running ...") -> None:
         """The page stays, and in place of its keys stands that something runs."""
+        self.ran = True
         if self.moves:
-            print(FOOT + paint("running ...", "dim"), end="", file=self.out, flush=True)
+            told = paint(fit(note, self.columns - 1), "dim")
+            print(FOOT + told, end="", file=self.out, flush=True)
 
     def wait(self, head: tuple[str, str], page: Sequence[str], note: str) -> None:
         """The same while something runs that may take long; only where it can be covered again."""
+        self.ran = True
         if self.moves:
             self.draw(head, page, note)
 
@@ -88,6 +94,9 @@ class Screen:
         told = paint(keys.hint(names, self.columns - 3), "dim")
         with redirect_stdout(self.out):
             if self.moves:
+                if self.ran:
+                    keys.forget()  # what was typed meanwhile was not meant for this page
+                self.ran = False
                 return keys.read(names, f"\n{told}", self.drawn)
             types = keys.is_terminal(sys.stdin)
             pressed = keys.read(names, f"{told}\n> " if types else f"{told} > ")
@@ -113,6 +122,44 @@ class Screen:
         """An empty window, for what draws itself."""
         self.last = ("", [])
         print(CLEAR if self.moves else "", end="", file=self.out, flush=True)
+
+
+@contextmanager
+def noticing(say: Callable[[str], None]) -> Iterator[None]:
+    """In this block a terminal does not show what is typed, and `say` tells what is compiled."""
+    if not keys.at_once():
+        yield
+        return
+    with keys.echo(False), redirect_stderr(_Notices(sys.stderr, say)):
+        yield
+
+
+class _Notices(io.TextIOBase):
+    """Standard error, but for the notices that a loop is compiled: `say` tells them, in short."""
+
+    def __init__(self, stream, say: Callable[[str], None]):
+        self.stream, self.say = stream, say
+
+    def write(self, text: str) -> int:
+        if text.startswith(COMPILING):
+            name = text.removeprefix(COMPILING).partition(",")[0].strip()
+            self.say(f"compiling {name}, once ...")
+        else:
+            self.stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
+
+    @property
+    def encoding(self):
+        return self.stream.encoding
+
+    def fileno(self) -> int:
+        return self.stream.fileno()
 
 
 def _between(left: str, right: str, columns: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
+from scratch_embed.look.screen import COMPILING
+
 
 class Capture(io.TextIOBase):
     """Takes what is printed, and says of itself what the true output says (colours, letters)."""
@@ -30,14 +32,15 @@ class Capture(io.TextIOBase):
 
 
 class Aside(io.TextIOBase):
-    """Standard error: a progress bar, which goes back to the start of its line, is shown at once;
-    a warning goes where the output goes, or the next screen would cover it."""
+    """Standard error: a progress bar, which goes back to the start of its line, and what is being
+    compiled are shown at once; a warning goes where the output goes, or the next screen would cover
+    it."""
 
     def __init__(self, capture: Capture):
         self.capture, self.stream = capture, sys.stderr
 
     def write(self, text: str) -> int:
-        if text.startswith(("\r", "\x1b")):
+        if text.startswith(("\r", "\x1b", COMPILING)):
             self.stream.write(text)
         else:
             self.capture.write(text)

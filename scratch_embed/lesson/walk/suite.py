@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 from scratch_embed.files import replacing, sentence
@@ -15,7 +16,11 @@ from scratch_embed.lesson.record import Failure, Options, Record
 from scratch_embed.lesson.tools import home
 from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.runner import run
+from scratch_embed.look import keys
+from scratch_embed.look.screen import noticing
 from scratch_embed.look.terminal import paint
+
+LINE = "\r\x1b[2K"  # back to the start of the line, which is emptied
 
 
 def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
@@ -82,8 +87,13 @@ def trace_one(path: Path, options: Options) -> int:
     from scratch_embed.lesson.walk.tracer import walk_seen, watching_backward
 
     print(paint(f"Running {path.name}, to walk through its backward ...", "dim"), flush=True)
-    with redirect_stdout(io.StringIO()), watching_backward(path.resolve()) as found:
+    say, at_once = partial(print, end="", file=sys.stdout, flush=True), keys.at_once()
+    with (noticing(lambda note: say(LINE + note)), redirect_stdout(io.StringIO()),
+          watching_backward(path.resolve()) as found):  # fmt: skip
         record = _run_or_report(path, options)
+    if at_once:
+        say(LINE)
+        keys.forget()  # what was typed meanwhile was not meant for the walk
     walked = walk_seen(record, found)
     return 0 if walked and record.passed else 1
 
