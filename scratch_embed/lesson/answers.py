@@ -113,10 +113,27 @@ def is_number(typed: str, size: int = 1) -> bool:
 
 
 def _is_option(typed: str, option: str, options: Sequence[str]) -> bool:
-    if option not in options:
-        return False
-    letter = LETTERS[list(options).index(option)]
-    return typed.strip("().").upper() == letter or typed.casefold() == option.casefold()
+    return option in options and _option(typed, options) == option
+
+
+def _option(typed: str, options: Sequence[str]) -> str | None:
+    """The option that was typed: its letter, its text, or words that stand in no other one."""
+    letter = typed.strip("(). ").upper()
+    if letter in (letters := LETTERS[: len(options)]) and len(letter) == 1:
+        return options[letters.index(letter)]
+    texts, words = [_plain(option) for option in options], _plain(typed)
+    if words in texts:
+        return options[texts.index(words)]
+    if not re.search(r"[^\W\d]{2}", words):  # of a number a part is another number
+        return None
+    whole = re.compile(rf"(?<!\w){re.escape(words)}(?!\w)")
+    found = [option for option, text in zip(options, texts) if whole.search(text)]
+    return found[0] if len(found) == 1 else None
+
+
+def _plain(text: str) -> str:
+    """The words without quotes, capital letters, and a stop at the end."""
+    return re.sub(r"[\"'`]", "", text).strip().rstrip(" .,;:!").casefold()
 
 
 # ---- reading -------------------------------------------------------------------------------------

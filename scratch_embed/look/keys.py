@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -118,8 +118,11 @@ def read(
         return CTRL_C
 
 
-def refused(pressed: Pressed) -> str:
-    """A sentence on a key that has no meaning here."""
+def refused(pressed: Pressed, why: Mapping[str, str] | None = None) -> str:
+    """A sentence on a key that has no meaning here. why: {the name of a key: why it has none}."""
+    name = meaning(pressed.text, BY_NAME)
+    if why and name in why:
+        return why[name]
     return f"{pressed.text} is no key here: ? lists them, q quits."
 
 

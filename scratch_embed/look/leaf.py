@@ -17,6 +17,7 @@ from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import fit
 
 JUMPS = ("sections", "step", "search")
+WHY = {"out": "b leaves this list."}  # a key that may be tried has no meaning here
 ARROW = "->"  # points at where we are
 
 
@@ -100,7 +101,7 @@ def leaf(
         page = min(page, len(pages) - 1)
         screen.draw((title, f"{page + 1}/{len(pages)}"), pages[page], note)
         pressed = screen.key(names)
-        note = keys.refused(pressed) if pressed.name in (keys.UNKNOWN, "help") else ""
+        note = keys.refused(pressed, WHY) if pressed.name in (keys.UNKNOWN, "help") else ""
         if pressed.name == "step":
             return pressed.text
         step = {"on": 1, "back": -1}.get(pressed.name, 0)

@@ -87,7 +87,7 @@ class Walk:
             to = where_to(self.screen, self.stops, self.at, pressed)
             return to if isinstance(to, str) else self.jump(to)
         if pressed.name == keys.UNKNOWN:
-            return keys.refused(pressed)
+            return keys.refused(pressed, self.why())
         act = {"on": self.on, "back": self.back, "open": self.open, "close": self.close,
                "into": self.into, "out": self.out, "python": self.python,
                "help": self.help}  # fmt: skip
@@ -96,6 +96,17 @@ class Walk:
         if pressed.name != keys.REDRAW:
             self.choices[self.at] = choice.moved(self.trace, self.at, self.chosen(), pressed.name)
         return ""
+
+    def why(self) -> dict[str, str]:
+        """Why keys that other pages have do nothing on this one."""
+        if self.inside is not None or self.chosen() is None:
+            told = "Nothing is worked out here" + ("." if self.inside is None else ": u leads up.")
+            return dict.fromkeys(("open", "close", "into"), told)
+        return {
+            "open": "This line is open: c closes it.",
+            "close": "This line is closed: o opens it.",
+            "out": "You are not inside an operation: i leads into one.",
+        }
 
     def help(self) -> None:
         """What the keys do."""

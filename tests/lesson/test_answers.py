@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed.lesson.answers import how_far, judge
+from scratch_embed.lesson.answers import how_far, judge, names_an_option
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,20 @@ from scratch_embed.lesson.answers import how_far, judge
         ("262 MB", 262.1, {"asked": "How many MB?"}),
         ("b", "two", {"options": ["one", "two"]}), ("B)", "two", {"options": ["one", "two"]}),
         ("TWO", "two", {"options": ["one", "two"]}),
+        ("cat", "'cat', by far", {"options": ["'cat', by far", "'dog'"]}),
+        ("Dog.", "'dog'", {"options": ["'cat', not 'dog'", "'dog'"]}),
         ("[0.1, -0.2]", np.array([0.1, -0.2]), {}), (".1 -.2", np.array([0.1, -0.2]), {}),
         ("0.33 0", np.array([0.3333, 0.004]), {}),
     ],
 )  # fmt: skip
 def test_right_answers(typed, answer, given):
     assert judge(typed, answer, **given) == (True, "")
+
+
+@pytest.mark.parametrize("typed", ["", "D", "same", "5", "0.4", "nothing", "-", "e sam"])
+def test_what_names_no_single_option(typed):
+    options = ["the same", "not the same", "-0.4 or 15"]
+    assert not names_an_option(typed, options)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def test_ctrl_c_is_no_key_and_stops_nothing(monkeypatch):
     monkeypatch.setattr("builtins.input", interrupted)
     pressed = keys.read(SOME)
     assert pressed.name == keys.UNKNOWN and "q quits" in keys.refused(pressed)
+    assert keys.refused(keys.Pressed(keys.UNKNOWN, "o"), {"open": "It is open."}) == "It is open."
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")

@@ -13,6 +13,7 @@ import pytest
 
 from scratch_embed import Tensor
 from scratch_embed.functional import cross_entropy, dropout, lookup, tanh
+from scratch_embed.look import keys
 from scratch_embed.trace import Trace, step, trace
 from scratch_embed.trace.stepping import NotYet, Walk
 from tests.screens import Frame, Person, Terminal
@@ -89,6 +90,22 @@ def test_back_goes_back_and_a_number_jumps():
     assert told[3] == "This is the beginning." and told[6].endswith("is no key here: ? lists them, "
                                                                     "q quits.")  # fmt: skip
     assert told[5] == told[9] == "There are steps 0 to 4; this is step 4."
+
+
+def test_a_key_of_another_page_says_why_it_does_nothing():
+    left = ["step 3", "o", "o", "into", "o"]
+
+    class Pressing(Person):
+        def key(self, names):
+            pressed = super().key(names)
+            name = keys.meaning(pressed.name, names) if pressed.name == "o" else pressed.name
+            return keys.Pressed(name, "o" if pressed.name == "o" else pressed.text)
+
+    person = Pressing(lambda frame: left.pop(0) if left else "quit")
+    Walk(product(), person).go()
+    told = [frame.note for frame in person.frames[3:]]
+    assert told[0] == "This line is open: c closes it."
+    assert told[2] == "Nothing is worked out here: u leads up."
 
 
 def test_sections_and_a_search_lead_to_steps():

@@ -19,6 +19,14 @@ from scratch_embed.look.screen import Screen
 from scratch_embed.look.terminal import paint, visible
 
 ALWAYS = (*JUMPS, "python", "again", "quit", "help")
+WHY = {  # a key has no meaning here
+    "open": "This line has no parts to open.",
+    "close": "No line is open here.",
+    "into": "No operation of the package, and no function of the lesson, ran here.",
+    "out": "You are in the lesson, not inside an operation.",
+    "view": "There is no code here.",
+}
+IN_PARTS = {"open": "These are parts of an open line: c closes it."}
 BESIDE = 110  # columns from which on the code stands beside the page
 BAR = " | "
 
@@ -91,7 +99,7 @@ class Pager:
                         note = "This is the beginning."
                     at, page = (at, page - 1) if page else (at - 1, -1) if at else (0, 0)
                 else:
-                    note = self._stay(pressed, self.views[at].step)
+                    note = self._stay(pressed, self.views[at].step, names)
 
     def _press(self, at, page, note, names, question) -> keys.Pressed | str:
         """The next key; to a question what is typed, unless a colon makes a key of it."""
@@ -105,12 +113,12 @@ class Pager:
         name = name if name != "on" else keys.UNKNOWN
         return keys.Pressed(name, typed[1:].removeprefix("g").removeprefix("/").strip())
 
-    def _stay(self, pressed: keys.Pressed, step: int) -> str:
+    def _stay(self, pressed: keys.Pressed, step: int, names: tuple[str, ...]) -> str:
         """A key that leads neither on nor back. Returns a note to show."""
         if pressed.name == keys.REDRAW:
             return ""
         if pressed.name == keys.UNKNOWN:
-            return keys.refused(pressed)
+            return keys.refused(pressed, WHY | IN_PARTS if "close" in names else WHY)
         if pressed.name == "help":
             names = ("on", "back", "open", "close", "into", "out", "view", *ALWAYS)
             leaf(self.screen, "The keys", lambda columns: keys.help_lines(names, columns))
