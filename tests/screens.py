@@ -110,7 +110,12 @@ class Terminal:
         """Send what a key or a line of text sends; CTRL_C as the terminal sends it."""
         self.got = b""
         if key == CTRL_C:
-            self.process.send_signal(signal.SIGINT)
+            # One between Python's last look and its wait for a key is heard with what comes next.
+            # So press again where nothing moves, as a person would.
+            heard, deadline = False, time.monotonic() + LONGEST
+            while not heard and time.monotonic() < deadline:
+                self.process.send_signal(signal.SIGINT)
+                heard = bool(select.select([self.main], [], [], 5)[0])
         else:
             os.write(self.main, key.encode())
 
