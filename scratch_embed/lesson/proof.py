@@ -213,14 +213,14 @@ def _stacked(table: list[list[str]]) -> str:
 
 
 def summary(record: Record) -> str:
-    """One sentence: how many comparisons hold, how many guesses were right, what went wrong.
+    """One sentence: how many checks held, how many guesses were right, what went wrong.
 
     Where nothing is compared: how much was worked out; "" for a run with nothing to tell of.
     """
     parts = []
     if record.rows:
         held = sum(row.holds for row in record.rows)
-        parts.append(f"{held} of {len(record.rows)} comparisons hold")
+        parts.append(f"{held} of {len(record.rows)} checks came out as they should")
     judged = [question for question in record.questions if question.right is not None]
     if judged:
         right = sum(question.right for question in judged)

@@ -33,7 +33,7 @@ def test_compare_catches_a_difference_relative_to_its_row(record, capsys):
     compare("right", hand=GOOD, row_grad=RowGrad([0], GOOD[None, :1], (3, 1)).to_dense()[:, 0] * 0)
     assert [row.holds for row in record.rows] == [False, False, False]
     assert "DIFFERS by 1.0e-03" in capsys.readouterr().out and not record.passed
-    assert summary(record) == "0 of 3 comparisons hold: FAILED"
+    assert summary(record) == "0 of 3 checks came out as they should: FAILED"
 
 
 def test_a_recorded_value_does_not_change_with_the_lessons_array(record):

@@ -104,6 +104,8 @@ def difference(got: Any, expected: Any) -> str | None:
 
 def shown(name: str, value: Any) -> str:
     """`name = value`, an array laid out below its name and cut to a few lines."""
+    if isinstance(value, (list, tuple)) and any(isinstance(part, np.ndarray) for part in value):
+        return "\n".join(shown(f"{name}[{k}]", part) for k, part in enumerate(value))
     if not isinstance(value, np.ndarray):
         return f"{name} = {value!r:.300}"
     text = np.array2string(value, precision=4, threshold=40, edgeitems=2, separator=", ")

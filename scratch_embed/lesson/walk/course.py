@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 
@@ -60,6 +61,10 @@ class Course:
         """All numbers, in the order in which they teach."""
         planned = [n for n in self.plan.get("whole_path", []) if n in self.lessons]
         return [*planned, *(n for n in self.lessons if n not in planned)]
+
+    def following(self, done: Collection[str]) -> int | None:
+        """The number of the lesson to go on with, when those of these names are done."""
+        return next((n for n in self.whole_path if self.lessons[n].stem not in done), None)
 
     @property
     def questions(self) -> dict[str, int]:

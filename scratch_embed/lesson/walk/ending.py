@@ -35,9 +35,9 @@ def text(steps: Sequence[Step], record: Record, missed: Sequence[Missed], lines:
 
 def closing(steps: Sequence[Step], record: Record, at: int) -> str:
     """After the walk: how far it came, and how to go on."""
-    ran = sum(step.blocks is not None and step.cell is not None for step in steps)
-    total = sum(step.cell is not None for step in steps)
-    lines = [f"{ran} of {total} code cells run. {summary(record)}".rstrip()]
+    seen = sum(step.blocks is not None for step in steps)
+    through = f"all {len(steps)}" if seen == len(steps) else f"{seen} of {len(steps)}"
+    lines = [f"You went through {through} steps. {summary(record)}".rstrip()]
     if 0 < at < len(steps):
         lines += wrap(f"You are at step {at + 1} of {len(steps)}. The same command goes on there.",
                       width())  # fmt: skip

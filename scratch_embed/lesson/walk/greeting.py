@@ -29,7 +29,7 @@ def greeting(course: Course) -> str:
     read = {n: _read(path) for n, path in course.lessons.items()}
     lines = [paint("scratch_embed: how embeddings work, computed by hand and checked", "bold"), ""]
     first = course.first_path or course.whole_path[:1]
-    begin = next((n for n in course.whole_path if course.lessons[n].stem not in done), None)
+    begin = course.following(done)
     if begin is None:
         lines += ["Every lesson is done: python -m lessons lab, or an exercise?", ""]
     else:

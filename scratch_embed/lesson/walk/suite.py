@@ -14,7 +14,9 @@ from scratch_embed.files import replacing, sentence
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record
 from scratch_embed.lesson.tools import home
+from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk import cells, marks
+from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.runner import run
 from scratch_embed.look import keys
 from scratch_embed.look.screen import noticing
@@ -78,6 +80,9 @@ def step_one(path: Path, options: Options) -> int:
     record = step_through(lesson, options)
     if record.passed and record.closed:
         marks.finish(path.stem, record.kinds)
+        following = Course(path.parent).following(marks.finished())
+        if following is not None:
+            print(spoken(f"Next: python -m lessons {following} --step"))
     return 0 if record.passed else 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scratch_embed.lesson.exercises.compare import Wrong
+from scratch_embed.lesson.exercises.compare import Wrong, shown
 from scratch_embed.lesson.exercises.exercise import find
 from scratch_embed.lesson.exercises.judge import run_script
 from scratch_embed.lesson.exercises.run import Job, check_all
@@ -173,3 +173,8 @@ def test_a_mutant_of_the_check_itself_would_be_seen():
     with pytest.raises(Wrong, match=r"after f, table at \[0\] is 1 and should be 2"):
         Trial(exercise, {"f": silent}, {"f": right}).same("f", table=table, x=1.0)
     assert table.tolist() == [1, 1, 1]
+
+
+def test_several_arrays_are_shown_one_by_one():
+    told = shown("answers", (np.eye(2), np.arange(2)))
+    assert told == "answers[0] = [[1., 0.],\n              [0., 1.]]\nanswers[1] = [0, 1]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -72,6 +73,15 @@ def test_finished_lessons_are_marked_and_forgotten(folder, capsys):
     assert capsys.readouterr().out == "Forgotten.\nThere was nothing to forget.\n"
 
 
+def test_a_finished_lesson_names_the_next_one_of_the_map(folder, capsys, monkeypatch):
+    plan(folder)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n" * 40))
+    assert main(folder, ["12", "--step"]) == 0
+    assert "Next: python -m lessons 3 --step" in capsys.readouterr().out
+    assert main(folder, ["3", "--step"]) == 1
+    assert "Next" not in capsys.readouterr().out
+
+
 def test_the_glossary_and_its_words(folder, capsys):
     plan(folder)
     assert main(folder, ["glossary"]) == 0
@@ -88,7 +98,7 @@ def test_one_and_several_by_number_and_name(folder, capsys):
     assert main(folder, ["0", "ch12_demo", "ch00", "--quick"]) == 0
     out = capsys.readouterr().out
     assert out.count("extra ran") == 2 and "[2/2]" in out
-    assert out.count("1 of 1 comparisons hold.") == 2
+    assert out.count("1 of 1 checks came out as they should.") == 2
 
 
 def test_all_goes_on_after_a_crash_tells_it_and_fails(folder):

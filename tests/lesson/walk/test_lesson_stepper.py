@@ -48,7 +48,7 @@ def test_enter_walks_through_to_the_end(tmp_path, capsys):
     assert [frame.step for frame in person.frames] == [
         "1/5", "2/5", "2/5", "3/5", "4/5", "5/5"]  # fmt: skip
     assert "Right." in seen(person) and "1 of 1 guesses right" in seen(person)
-    assert "5 of 5 code cells run" in capsys.readouterr().out
+    assert "You went through all 5 steps. 1 of 1 checks" in capsys.readouterr().out
     assert places.kept("ch00_demo", STEPS) is None
 
 

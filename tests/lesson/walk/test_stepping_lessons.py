@@ -100,7 +100,7 @@ def test_a_lesson_is_walked_from_its_first_key_to_its_last(terminal, number, siz
         below = next(p for p in pages if f"You said {typed}. {verdict}" in p).partition("said")[2]
         assert len(below.split()) < 60  # nothing but the reason stands below it
     assert "Worth another look" in " ".join(again[-1].page)
-    assert "code cells run" in terminal.until("[code 0]")  # and all was shown, and fits
+    assert "You went through all" in terminal.until("[code 0]")  # and all was shown, and fits
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
