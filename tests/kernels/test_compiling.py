@@ -118,6 +118,7 @@ def test_the_same_answers_without_numba():
 # ----------------------------------------------------------------- Ctrl-C while it compiles
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_an_interrupt_waits_until_numba_is_through():
     """An interrupted Numba may fail from then on. Here it is interrupted when it has half done."""
     steps = []
