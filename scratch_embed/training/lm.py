@@ -161,6 +161,9 @@ def report(training: Training) -> int:
     run, tokens, model = training.run, training.tokens, training.model
     loss, prompt = training.held_out[-1][1], run.options.prompt
     print(f"  {loss:6.3f}  this model, after {training.learning.step:,} steps")
+    ahead = [name for name, counted in tokens.baselines.items() if counted <= loss]
+    if ahead:
+        print(f"          counting is ahead still ({' and '.join(ahead)}): this takes more steps")
     begin = tokens.tokenizer.encode(prompt or "\n")
     rng = np.random.default_rng([run.options.seed, SAMPLE])
     written = tokens.tokenizer.decode(sample(model, begin, 120, run.options.length, rng=rng))

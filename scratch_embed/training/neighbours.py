@@ -65,6 +65,8 @@ def main(argv: list[str] | None = None) -> int:
 def work(run: Run) -> int:
     """Read the vectors, and answer."""
     options, results = run.options, {}
+    if options.vectors == HERE and not HERE.exists():
+        raise ValueError(f"There is no {HERE} yet: `scratch-embed word2vec` makes it")
     table = Table(*vectors_files.load(options.vectors, options.limit))
     print(f"{len(table.words):,} words, {table.unit.shape[1]} numbers each: {options.vectors}")
     asked = options.words

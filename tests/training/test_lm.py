@@ -47,8 +47,14 @@ def test_two_tokens_know_more_than_one(tmp_path, text, capsys):
     assert losses["unigram"] == pytest.approx(math.log(3), abs=0.1)
     assert losses["bigram, Kneser-Ney"] == pytest.approx(math.log(3), abs=0.01)
     assert losses["model"] < losses["bigram, Kneser-Ney"] - 0.3
-    assert "after 150 steps" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "after 150 steps" in printed and "counting is ahead" not in printed
     assert (tmp_path / "run" / "results.png").stat().st_size > 5000
+
+
+def test_a_run_that_is_too_short_says_so(tmp_path, text, capsys):
+    assert run(tmp_path / "run", text, "--steps", "1") == 0
+    assert "ahead still (unigram and bigram, Kneser-Ney)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("model", "tables"), [("next-token", 1), ("next-token-untied", 2)])

@@ -86,7 +86,7 @@ def test_without_words_some_of_the_file_are_shown(capsys):
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "There is no file build/word2vec/vectors.npz"),
+        ([], "There is no build/word2vec/vectors.npz yet: `scratch-embed word2vec` makes it"),
         (["animals.npz", "pupy"], "'pupy' has no vector here. Near it in letters: puppy"),
         (["animals.npz", "--similarity", "bad.tsv"], "bad.tsv, line 2: 'dog' is not two words"),
         (["animals.npz", "--similarity", "few.tsv"], "has 1 pairs, and 1 of them have vectors"),
