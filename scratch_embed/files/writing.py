@@ -38,7 +38,7 @@ def replacing(path: str | os.PathLike, new: bool = False) -> Iterator[Path]:
     """
     target = _target(path, new)
     with temporary_beside(target) as temporary:
-        with _told_of(path):
+        with _interrupts(), _told_of(path):
             yield temporary
             _settle(temporary)
         if new:
@@ -104,6 +104,17 @@ def _told_of(path: str | os.PathLike) -> Iterator[None]:
         if error.errno not in FULL:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+@contextmanager
+def _interrupts() -> Iterator[None]:
+    """Ctrl-C stays Ctrl-C where a writer stumbles over it, as zipfile does on its way out."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _settle(temporary: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import threading
+import zipfile
 
 import pytest
 
@@ -34,6 +35,18 @@ def test_a_block_that_fails_leaves_everything_as_it_was(tmp_path, error):
             raise error
     assert names(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "old"
+
+
+def test_ctrl_c_stays_ctrl_c_where_a_writer_stumbles_over_it(tmp_path):
+    other = tmp_path / "other.zip"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        replacing(tmp_path / "run.npz"),
+        zipfile.ZipFile(other, "w") as archive,
+    ):
+        entry = archive.open("entry", "w")  # open still, so that closing the archive is refused
+        raise KeyboardInterrupt(entry)
+    assert not (tmp_path / "run.npz").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not replace a file that is open")

@@ -23,7 +23,7 @@ ARRAYS = st.builds(
     st.lists(st.integers(0, 3), max_size=3).map(tuple),
     st.sampled_from([*draw.FLOATS, *draw.COMPLEX, *draw.INTEGERS, np.bool_, np.float16]),
 )
-KEYS = st.text(max_size=8)
+KEYS = st.text(max_size=8).filter(lambda key: key != checkpoint.ARRAY)
 PLAIN = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=20)
 )
