@@ -102,10 +102,12 @@ class Question:
             told = paint("Right.", "green") if self.right else paint("No.", "red")
             if not self.right and not slip and not self.options:
                 slip = how_far(self.typed, self.value, f"{self.text}{self.unit}")
-            print("\n".join(wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")))
+            said = wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")
+            print("\n".join(["", *said]))
         reason = f": {self.because}" if self.because else ""
         lines = wrap(f"{self.shown}{reason}.", width(), "  = ", "    ")
-        current().put("\n".join(lines), self.answer_page)
+        gap = [] if self.typed else [""]  # the last line of a table stands above it, say
+        current().put("\n".join([*gap, *lines]), self.answer_page)
 
     def _checked(self, value):
         if self.options is not None:

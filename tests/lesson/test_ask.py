@@ -19,7 +19,7 @@ def test_without_a_person_the_question_stands_and_the_answer_comes_after(capsys)
         q = guess("How many rows?")
         assert capsys.readouterr().out == "  ? How many rows?\n"
         q.answer(1400, because="each is read once")
-    assert capsys.readouterr().out == "  = 1,400: each is read once.\n"
+    assert capsys.readouterr().out == "\n  = 1,400: each is read once.\n"
     assert record.questions[0].right is None and record.passed
 
 
