@@ -192,15 +192,37 @@ def machine_of(actor) -> str:
     return ray.get(where)
 
 
+def wait_until_silent(actor):
+    """What ran on a dead machine may answer for a moment yet: the training could end before."""
+    import ray
+
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            ray.get(actor.__ray_call__.remote(lambda _: None), timeout=5)
+            time.sleep(0.05)
+        except ray.exceptions.RayActorError:
+            return
+        except ray.exceptions.GetTimeoutError:
+            continue
+
+
 def test_a_machine_that_dies_in_the_middle_leaves_the_same_table(nodes, tmp_path):
     """The machine of a shard; not the head, without which there is no cluster of Ray."""
     cluster, made = nodes
     mortal = {node.node_id: node for node in made.worker_nodes}
     for _ in range(10):  # Ray spreads actors as well as it can, and promises nothing
         layer, told = sharded(cluster), []
-        if found := next(filter(mortal.get, map(machine_of, layer.shards.actors)), None):
+        machines = {machine_of(actor): actor for actor in layer.shards.actors}
+        if found := [machine for machine in machines if machine in mortal]:
             break
-    timer = killing(lambda: made.remove_node(mortal[found], allow_graceful=False), tmp_path)
+    victim = machines[found[0]]
+
+    def dies():
+        made.remove_node(mortal[found[0]], allow_graceful=False)
+        wait_until_silent(victim)
+
+    timer = killing(dies, tmp_path)
     waiting = waiting_for_a_death(tmp_path)
     cluster.train(waiting, layer, STEPS, tmp_path, every=5, told=told.append)
     timer.join()
