@@ -7,7 +7,6 @@ one ended only what is new is printed.
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 from scratch_embed.look import keys
+from scratch_embed.look.streams import Sieve
 from scratch_embed.look.terminal import NARROWEST, fit, paint
 
 FRAME = 3  # rows that are not the page's: the head, a line to type in, the keys
@@ -134,11 +134,12 @@ def noticing(say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-class _Notices(io.TextIOBase):
+class _Notices(Sieve):
     """Standard error, but for the notices that a loop is compiled: `say` tells them, in short."""
 
     def __init__(self, stream, say: Callable[[str], None]):
-        self.stream, self.say = stream, say
+        super().__init__(stream)
+        self.say = say
 
     def write(self, text: str) -> int:
         if text.startswith(COMPILING):
@@ -147,19 +148,6 @@ class _Notices(io.TextIOBase):
         else:
             self.stream.write(text)
         return len(text)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    def isatty(self) -> bool:
-        return self.stream.isatty()
-
-    @property
-    def encoding(self):
-        return self.stream.encoding
-
-    def fileno(self) -> int:
-        return self.stream.fileno()
 
 
 def _between(left: str, right: str, columns: int) -> str:

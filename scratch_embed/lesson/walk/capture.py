@@ -6,23 +6,18 @@ import io
 import sys
 
 from scratch_embed.look.screen import COMPILING
+from scratch_embed.look.streams import InFront, Sieve
 
 
-class Capture(io.TextIOBase):
+class Capture(InFront):
     """Takes what is printed, and says of itself what the true output says (colours, letters)."""
 
     def __init__(self, stream):
-        self.stream, self.buffer = stream, io.StringIO()
+        super().__init__(stream)
+        self.buffer = io.StringIO()
 
     def write(self, text: str) -> int:
         return self.buffer.write(text)
-
-    def isatty(self) -> bool:
-        return self.stream.isatty()
-
-    @property
-    def encoding(self):
-        return self.stream.encoding
 
     def take(self) -> str:
         """What was printed since it was last asked, without empty lines around it."""
@@ -31,13 +26,14 @@ class Capture(io.TextIOBase):
         return text.strip("\n").rstrip()
 
 
-class Aside(io.TextIOBase):
+class Aside(Sieve):
     """Standard error: a progress bar, which goes back to the start of its line, and what is being
     compiled are shown at once; a warning goes where the output goes, or the next screen would cover
     it."""
 
     def __init__(self, capture: Capture):
-        self.capture, self.stream = capture, sys.stderr
+        super().__init__(sys.stderr)
+        self.capture = capture
 
     def write(self, text: str) -> int:
         if text.startswith(("\r", "\x1b", COMPILING)):
@@ -45,16 +41,3 @@ class Aside(io.TextIOBase):
         else:
             self.capture.write(text)
         return len(text)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    def isatty(self) -> bool:
-        return self.stream.isatty()
-
-    @property
-    def encoding(self):
-        return self.stream.encoding
-
-    def fileno(self) -> int:
-        return self.stream.fileno()
