@@ -25,8 +25,10 @@ from scratch_embed.training.run import Run
 from scratch_embed.training.tokens import Tokens
 from scratch_embed.training.transformer import Transformer
 
-QUICK = {"steps": 60, "every": 20, "rows": 400, "dim": 32, "length": 32, "heads": 2}
-QUICK["most_read"] = 400_000
+QUICK = {
+    "steps": 60, "every": 20, "rows": 400, "dim": 32, "length": 32, "heads": 2,
+    "most_read": 400_000,
+}  # fmt: skip
 SPLIT, WEIGHTS, BATCHES, SAMPLE = range(4)  # what the seed is used for, each with its own stream
 MODELS = ("transformer", "next-token", "next-token-untied")
 ROWS = Number(int, 256, True, "256 or more")

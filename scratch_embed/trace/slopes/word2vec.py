@@ -63,12 +63,11 @@ def window(at: ForwardStep, place: int, index: Index) -> Slopes:
 
     def told(dout: np.ndarray, o: Index) -> Line:
         errors = whole.middle.gradient(dout)
-        names = [(whole.middle.told(dout, tuple(p)).name, whole.said(tuple(p))[0])
-                 for p in whole.places]  # fmt: skip
+        parts = [whole.middle.told(dout, tuple(p)) for p in whole.places]
+        names = [(part.name, whole.said(tuple(p))[0]) for part, p in zip(parts, whole.places)]
         value = float(errors @ whole.values)
         stages = dict.fromkeys([*dot(names, errors, whole.values), short(value)])
-        parts = tuple(whole.middle.told(dout, tuple(p)) for p in whole.places[:5])
-        return Line(entry("dh", o), tuple(stages), value, parts=parts)
+        return Line(entry("dh", o), tuple(stages), value, parts=tuple(parts[:5]))
 
     middle = Middle(
         lambda o: entry("h", o),
