@@ -107,7 +107,11 @@ def test_moves_take_axes_apart_or_together(rng):
         np.testing.assert_array_equal(moved.data, t.data.transpose(2, 0, 1))
     for moved in (t.reshape(6, 4), t.reshape((6, 4)), t.reshape([6, 4]), t.reshape(-1, 4)):
         np.testing.assert_array_equal(moved.data, t.data.reshape(6, 4))
-    np.testing.assert_array_equal(t.T.data, t.data.T)
+    for turned in (t.T, t.transpose()):
+        np.testing.assert_array_equal(turned.data, t.data.T)
+    assert Tensor([1.0, 2.0]).transpose(0).data.tolist() == [1, 2]  # its only axis
+    with pytest.raises(TypeError, match="integer"):  # as NumPy does
+        t.transpose((2, 0, 1), 1)
 
 
 def test_detach_ends_the_way_back_and_shares_the_numbers():
@@ -123,6 +127,12 @@ def test_repr_tells_name_and_origin():
     a = Tensor([1.0], requires_grad=True, name="a")
     assert repr(a) == "Tensor([1.], name='a', requires_grad=True)"
     assert repr(a * 2) == "Tensor([2.], from=mul)"
+
+
+def test_repr_leaves_out_the_middle_of_more_than_200_numbers():
+    assert "..." not in repr(Tensor(np.arange(200.0)))
+    assert "198., 199., 200." in repr(Tensor(np.arange(201.0))).replace("...,", "")
+    assert len(repr(Tensor(np.arange(201.0)))) < 100
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (4, 1), (4, 3), (2, 1, 3)])
