@@ -15,13 +15,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from scratch_embed.files import read_bytes, replacing
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.text.bpe_cut import cut
 from scratch_embed.text.bpe_fast import fast_merges
 from scratch_embed.text.pairs import (
     Step,
@@ -153,7 +154,7 @@ class BPE:
         return _Words(self._word_rows)
 
     def _word_rows(self, word: str) -> list[int]:
-        return [self.index[token] for token in self._merge_word(symbols(word, self.unit))]
+        return [self.index[token] for token in cut(symbols(word, self.unit), self._ranks)]
 
     def _known(self, text: str, errors: str) -> str:
         unknown = set(text) - set(self.alphabet)
@@ -164,15 +165,6 @@ class BPE:
                 'training. Use errors="replace", or train with unit="byte", which knows every text.'
             )
         return text.translate({ord(c): UNKNOWN for c in unknown}) if unknown else text
-
-    def _merge_word(self, tokens: list) -> list:
-        """Merge the pair that was learned first, and so on until no learned pair is left."""
-        never = len(self.merges)
-        while True:
-            rank = min((self._ranks.get(p, never) for p in pairwise(tokens)), default=never)
-            if rank == never:
-                return tokens
-            tokens = merge(tokens, self.merges[rank])
 
 
 def train(

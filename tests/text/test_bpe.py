@@ -2,12 +2,14 @@
 
 import random
 import sys
+from heapq import heappop
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from scratch_embed.kernels import bpe_loops
-from scratch_embed.text import bpe, bpe_fast
+from scratch_embed.text import bpe, bpe_cut, bpe_fast
 from scratch_embed.text.bpe import (
     BPE,
     UNKNOWN,
@@ -230,6 +232,32 @@ def test_training_text_comes_out_as_training_left_it():
         steps = list(merge_steps(text, 30, **how))
         if steps:
             assert train(text, 30, progress=False, **how).pieces(text) == steps[-1].tokens
+
+
+def plain(tokens, merges):
+    """The definition: each time, the pair that was learned first is merged everywhere."""
+    while found := [pair for pair in merges if pair in pairwise(tokens)]:
+        tokens = bpe.merge(tokens, found[0])
+    return tokens
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_word_is_cut_as_defined_whatever_the_order_of_the_merges(seed):
+    rng = random.Random(seed)
+    merges = list(bpe.train(random_text(seed), 20, progress=False).merges)
+    if seed % 2:
+        rng.shuffle(merges)  # a file may hold them so: a token can then be made in two ways
+    word = list(random_text(seed + 1000))
+    tokenizer = bpe.BPE(tuple(merges), tuple(sorted(set(word))))
+    assert tokenizer.pieces("".join(word)) == plain(word, merges)
+
+
+def test_a_long_word_costs_steps_by_its_length_and_no_more(monkeypatch):
+    tokenizer = bpe.train("a" * 64, 6, progress=False)
+    taken = []
+    monkeypatch.setattr(bpe_cut, "heappop", lambda heap: taken.append(1) or heappop(heap))
+    assert set(tokenizer.pieces("a" * 4096)) == {"a" * 64}
+    assert len(taken) < 3 * 4096
 
 
 def test_encode_and_decode_undo_each_other():
