@@ -82,8 +82,10 @@ def _run_threaded(loop: Callable, parts: int, args: tuple):
     import numba
 
     _load_threads()
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(parts, numba.config.NUMBA_NUM_THREADS))
+    before, wanted = numba.get_num_threads(), min(parts, numba.config.NUMBA_NUM_THREADS)
+    if wanted == before:  # to set it twice takes 20 microseconds after a loop that swept the caches
+        return compiled[loop, True](*args)
+    numba.set_num_threads(wanted)
     try:
         return compiled[loop, True](*args)
     finally:

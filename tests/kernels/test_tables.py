@@ -216,6 +216,16 @@ def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monk
         assert np.array_equal(serial[1], table)
 
 
+@pytest.mark.parametrize("hot", [0, 40, 57, 99])
+def test_a_frequent_row_goes_to_the_part_that_has_less(hot):
+    """A fifth of all ids name one row: left of a border or right of it, one part may have 2/3."""
+    rng = np.random.default_rng(hot)
+    ids = np.concatenate([np.full(20_000, hot), rng.integers(0, 100, 80_000)])
+    edges = tables._row_edges(rng.permutation(ids), 100, parts=2)
+    largest = np.histogram(ids, edges)[0].max() / len(ids)
+    assert edges[0] == 0 and edges[-1] == 100 and largest < 0.62
+
+
 @pytest.mark.parametrize("rows", [1024, 1025, 5000])  # a piece, a row more, and some pieces
 def test_threads_share_out_the_pieces_of_a_gather(rows, threads, monkeypatch):
     monkeypatch.setattr("scratch_embed.kernels.threads.PART", 1 << 13)
