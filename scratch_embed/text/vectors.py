@@ -25,6 +25,7 @@ LONGEST_LINE = 1 << 24  # bytes: a word and a million numbers
 BYTE_ORDER_MARK = "\ufeff"
 _COUNTS = re.compile(r"(\d{1,18}) (\d{1,18})", re.ASCII)
 _DECIMALS = re.compile(r"[-+.eE0-9 ]*")  # float() takes more: 1_0, nan, digits of other scripts
+_NUMBERED = re.compile(r" [-+.\d]*\d[-+.eE\d]*$", re.ASCII)  # a word that ends in a number
 
 
 class WordVectors(NamedTuple):
@@ -68,8 +69,14 @@ def check_words(words: Sequence[str], vectors: np.ndarray) -> np.ndarray:
             f"{len(words)} words and vectors {vectors.shape} do not fit: vectors is (V, D) with a "
             "row for each word, and not empty"
         )
-    if vectors.dtype.kind != "f" or not np.isfinite(vectors).all():
+    if vectors.dtype.kind != "f":
         raise ValueError(f"vectors are {vectors.dtype}; they must be floats, all of them finite")
+    if not np.isfinite(vectors).all():
+        row, column = np.argwhere(~np.isfinite(vectors))[0].tolist()
+        raise ValueError(
+            f"vectors[{row}, {column}], of {words[row]!r}, is {vectors[row, column]}; all numbers "
+            "must be finite"
+        )
     first: dict[str, int] = {}
     for row, word in enumerate(words):
         if not isinstance(word, str):
@@ -101,8 +108,9 @@ def read_vectors(
     limit : read this many words at most, which in published files are the most frequent ones.
 
     Raises ValueError with the number of the line for one that is malformed, that is not UTF-8, that
-    repeats a word or holds a number too large for dtype, and when the count in the header is not
-    the count of lines. Raises OSError for what is not a regular file.
+    repeats a word or holds a number too large for dtype, when the count in the header is not the
+    count of lines, and when most words end in a number, as they do where lines hold more numbers
+    than the header says. Raises OSError for what is not a regular file.
     """
     path, dtype = Path(path), np.dtype(dtype)
     if duplicates not in ("error", "first"):
@@ -123,8 +131,10 @@ def read_vectors(
     seen: dict[str, int] = {}  # word -> line
     rows: list[np.ndarray] = []
     body = lines if announced else _again(number, first, lines)
+    ended = True
     for number, line in body:
         if limit is not None and len(rows) >= limit:
+            ended = False
             break
         word, vector = _parse(line, dim, dtype, f"{path}, line {number}")
         if word in seen:
@@ -136,12 +146,31 @@ def read_vectors(
             )
         seen[word] = number
         rows.append(vector)
-    if announced and limit is None and number - 1 != announced[0]:
+    if announced:
+        _check_count(path, announced[0], number - 1, ended)
+    if not rows:
+        raise ValueError(f"{path} holds no vectors: nothing follows its first line, {first!r}")
+    _check_dim(path, dim, list(seen), first)
+    return WordVectors(tuple(seen), np.stack(rows))
+
+
+def _check_count(path: Path, announced: int, there: int, ended: bool) -> None:
+    """Whether there are as many lines as the header says; where reading stopped, no more."""
+    if there > announced or (ended and there < announced):
         raise ValueError(
-            f"{path}: the header announces {announced[0]} words, and there are {number - 1}; the "
-            "file may be cut short"
+            f"{path}: the header announces {announced} words, and there are {there}"
+            f"{'' if ended else ' or more'}; the file may be cut short, or added to"
         )
-    return WordVectors(tuple(seen), np.stack(rows) if rows else np.zeros((0, dim), dtype))
+
+
+def _check_dim(path: Path, dim: int, words: list[str], first: str) -> None:
+    """A word may hold spaces, so a dim that is too small leaves numbers to the words."""
+    numbered = [word for word in words if _NUMBERED.search(word)]
+    if 2 * len(numbered) > len(words):
+        raise ValueError(
+            f"{path}: with {dim} numbers a line, {len(numbered)} of {len(words)} words end in a "
+            f"number, such as {numbered[0][:60]!r}; the first line, {first[:60]!r}, is wrong"
+        )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -51,7 +51,7 @@ def read_binary(path: str | os.PathLike, limit: int | None = None) -> WordVector
     with open_regular(path) as file:
         first = file.readline(64)
         counts = _COUNTS.fullmatch(first)
-        if not counts or not 0 < int(counts[2]) <= LARGEST_ROW:
+        if not counts or not int(counts[1]) or not 0 < int(counts[2]) <= LARGEST_ROW:
             raise ValueError(f"{path} begins with {first!r}, not with a line of two counts, 'V D'")
         announced, D = int(counts[1]), int(counts[2])
         least = announced * (1 + 1 + D * FLOAT.itemsize)  # a letter and a space a word
@@ -74,7 +74,7 @@ def read_binary(path: str | os.PathLike, limit: int | None = None) -> WordVector
             vectors[row] = np.frombuffer(numbers, FLOAT)
             if not np.isfinite(vectors[row]).all():
                 raise ValueError(f"{where}, {word!r}: a number is NaN or infinite")
-        if limit is None and file.read().strip(b"\n"):
+        if count == announced and (size - file.tell() > 1 or file.read(1).strip(b"\n")):
             raise ValueError(f"{path} goes on after the {announced:,} words that it announces")
     return WordVectors(tuple(index), vectors)
 

@@ -25,6 +25,8 @@ from scratch_embed.text.vectors import WordVectors, check_words, read_vectors, w
 from scratch_embed.text.vectors_binary import read_binary, write_binary
 from scratch_embed.text.vectors_safetensors import read_safetensors, write_safetensors
 
+SMALL = 1 << 30  # bytes that an array may unpack to, whatever it was packed to
+MOST_PACKED = 50  # times smaller; floats come to a half at best, padded words to a tenth
 PICKLES = (".kv", ".model", ".pkl", ".pickle", ".pt", ".pth")
 
 
@@ -51,22 +53,28 @@ def read_npz(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
         except (*BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, MemoryError,
                 AttributeError, RuntimeError) as error:  # fmt: skip
             raise ValueError(
-                f"{path} is no .npz with the arrays 'words' and 'vectors' ({error})"
+                f"{path} is no .npz with the arrays 'words' and 'vectors' ({str(error)[:300]})"
             ) from None
 
 
 def _rows(entries: zipfile.ZipFile, name: str, limit: int | None) -> np.ndarray:
     """The first rows of an array of a .npz, as many as `limit`, or all. Nothing is unpickled."""
+    packed = entries.getinfo(f"{name}.npy")
+    if packed.file_size > max(SMALL, MOST_PACKED * packed.compress_size):
+        raise ValueError(
+            f"{name!r} takes {packed.compress_size:,} bytes and unpacks to {packed.file_size:,}; "
+            "nothing that was learned can be packed so tightly"
+        )
     with entries.open(f"{name}.npy") as entry:
         version = np.lib.format.read_magic(entry)
         if limit is not None and version == (1, 0):  # NumPy's, for all but exotic arrays
             shape, by_columns, dtype = np.lib.format.read_array_header_1_0(entry)
-            if shape and not (by_columns or dtype.hasobject):
+            if shape and min(shape) >= 0 and not (by_columns or dtype.hasobject):
                 shape = (min(limit, shape[0]), *shape[1:])
                 data = entry.read(math.prod(shape) * dtype.itemsize)
                 return np.frombuffer(data, dtype).reshape(shape)
     with entries.open(f"{name}.npy") as entry:
-        return np.lib.format.read_array(entry, allow_pickle=False)[:limit]
+        return np.atleast_1d(np.lib.format.read_array(entry, allow_pickle=False))[:limit]
 
 
 def write_projector(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:

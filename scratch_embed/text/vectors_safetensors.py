@@ -70,6 +70,9 @@ def read_safetensors(path: str | os.PathLike, limit: int | None = None) -> WordV
             )
         vectors = _read_array(file, path, start, "vectors", header["vectors"], limit)
         letters = _read_array(file, path, start, "words", header["words"])
+        first, second = sorted(header[name]["data_offsets"] for name in ("vectors", "words"))
+        if second[0] < first[1]:
+            raise ValueError(f"{path}: the bytes {second[0]} to {first[1]} are of both arrays")
     try:
         words = letters.tobytes().decode("utf-8").split("\n")[:limit]
     except UnicodeDecodeError as error:
@@ -88,7 +91,7 @@ def _read_header(file: BinaryIO, path: str | os.PathLike) -> tuple[dict, int]:
     try:
         header = json.loads(file.read(size))
         header.pop("__metadata__", None)
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise ValueError(f"{path} has no JSON header; is it a safetensors file?") from None
     return header, 8 + size
 
@@ -98,9 +101,9 @@ def _read_array(
 ) -> np.ndarray:
     try:
         dtype = np.dtype(DTYPES[entry["dtype"]])
-        shape = [int(n) for n in entry["shape"]]
-        begin, end = (int(n) for n in entry["data_offsets"])
-        good = min(shape, default=0) >= 0 <= begin
+        shape, (begin, end) = list(entry["shape"]), entry["data_offsets"]
+        whole = all(type(n) is int for n in (*shape, begin, end))
+        good = whole and min(shape, default=0) >= 0 <= begin
         if not good or end - begin != math.prod(shape) * dtype.itemsize:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError):

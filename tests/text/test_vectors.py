@@ -73,6 +73,8 @@ def test_a_word_that_comes_again(path):
         ("1 " + "9" * 5000 + "\na 1\n", "line 1: number 1 of '1'"),
         ("", "is empty"),
         ("word\n", "holds no vectors"),
+        ("0 2\n", "holds no vectors: nothing follows its first line, '0 2'"),
+        ("2 1\na 1 2\nb 3 4\n", "2 of 2 words end in a number, such as 'a 1'.*'2 1', is wrong"),
     ],
 )
 def test_malformed_files_are_refused(path, text, words):
@@ -107,6 +109,19 @@ def test_a_cut_file_is_noticed_by_its_header_whatever_comes_twice(path):
     assert read_vectors(path, duplicates="first").words == ("a", "b")
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_a_header_that_lies_is_found_out_within_the_limit(path, limit):
+    path.write_text("1 1\na 1\nb 2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="announces 1 words, and there are 2"):
+        read_vectors(path, limit=limit)
+    path.write_text("3 1\na 1\nb 2\n", encoding="utf-8")
+    if limit < 2:
+        assert read_vectors(path, limit=limit).words == ("a",)
+    elif limit > 2:
+        with pytest.raises(ValueError, match="announces 3 words, and there are 2"):
+            read_vectors(path, limit=limit)
+
+
 def test_a_file_that_is_not_utf8(path):
     path.write_bytes(b"a 1 2\ncaf\xe9 1 2\n")
     with pytest.raises(ValueError, match="line 2: byte 0xe9 at offset 3 is not UTF-8"):
@@ -126,7 +141,7 @@ def test_a_file_that_is_not_utf8(path):
         (["\ufeffa"], np.ones((1, 2)), "byte order mark"),
         (["a", "a"], np.ones((2, 2)), r"words\[1\] = 'a' is words\[0\] as well"),
         (["a"], np.ones((2, 2)), r"1 words and vectors \(2, 2\)"),
-        (["a"], np.array([[np.nan, 1]]), "finite"),
+        (["a"], np.array([[1, np.nan]]), r"vectors\[0, 1\], of 'a', is nan"),
         (["a"], np.array([[1, 1]]), "int64"),
     ],
 )

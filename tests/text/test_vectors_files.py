@@ -142,6 +142,9 @@ def test_bytes_changed_at_random_never_surprise(tmp_path, ending):
         ({"vectors": {"dtype": "F32", "shape": [-2, -2], "data_offsets": [0, 16]}}, "cannot be"),
         ({"vectors": {"dtype": "F32", "shape": [4, 9], "data_offsets": [0, 144]}}, "ends inside"),
         ({"vectors": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}, "2 words and vec"),
+        ({"vectors": {"dtype": "F32", "shape": [2, 2], "data_offsets": [3, 19]}}, "are of both"),
+        ({"vectors": {"dtype": "F32", "shape": [2.5, 2], "data_offsets": [0, 16]}}, "cannot be"),
+        ({"vectors": {"dtype": "F32", "shape": "22", "data_offsets": [0, 16]}}, "cannot be"),
     ],
 )
 def test_a_header_that_lies_is_found_out(tmp_path, changed, words):
@@ -152,9 +155,43 @@ def test_a_header_that_lies_is_found_out(tmp_path, changed, words):
         read_safetensors(path)
 
 
+def test_a_header_that_is_a_list_is_no_header(tmp_path):
+    (tmp_path / "v.safetensors").write_bytes(bytes([2, 0, 0, 0, 0, 0, 0, 0]) + b"[]")
+    with pytest.raises(ValueError, match="no JSON header"):
+        read_safetensors(tmp_path / "v.safetensors")
+
+
+def test_what_unpacks_to_far_more_than_it_takes_is_not_unpacked(tmp_path, monkeypatch):
+    path, zeros = tmp_path / "v.npz", np.zeros((2, 10_000), np.float32)
+    np.savez_compressed(path, words=np.array(["a", "b"]), vectors=zeros)
+    assert load(path).vectors.shape == (2, 10_000)  # small enough, however it was packed
+    monkeypatch.setattr(vectors_files, "SMALL", 1000)
+    with pytest.raises(ValueError, match="'vectors' takes .* bytes and unpacks to 80,128"):
+        load(path)
+    np.savez(path, words=np.array(["a", "b"]), vectors=zeros)
+    assert load(path).vectors.shape == (2, 10_000)
+
+
+def test_a_single_number_is_no_table(tmp_path):
+    np.savez(tmp_path / "v.npz", words=np.array("a"), vectors=np.array(1.0))
+    for limit in (None, 5):
+        with pytest.raises(ValueError, match=r"1 words and vectors \(1,\) do not fit"):
+            load(tmp_path / "v.npz", limit=limit)
+
+
+@pytest.mark.parametrize("limit", [2, 3])
+def test_what_follows_the_last_word_is_seen_within_the_limit(tmp_path, limit):
+    path = tmp_path / "v.bin"
+    path.write_bytes(b"2 2\na " + BYTES[:8] + b"b " + BYTES[8:] + b"c")
+    with pytest.raises(ValueError, match="goes on after the 2 words"):
+        read_binary(path, limit=limit)
+    assert read_binary(path, limit=1).words == ("a",)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        (b"0 2\n", "not with a line of two counts"),
         (b"2 2\na " + BYTES[:8] + b"a " + BYTES[8:], "word 2 of 2: 'a' is word 1 already"),
         (b"2 2\na " + BYTES[:8] + b"\xff " + BYTES[8:], "word 2 of 2: .* is not UTF-8"),
         (b"2 2\na " + BYTES[:8] + b"b " + b"\xff" * 8, "word 2 of 2, 'b': a number is NaN"),
