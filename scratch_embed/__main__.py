@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
+from scratch_embed.ending import ended
+
 # A command and its module, whose main(argv) returns the exit code.
 COMMANDS = {
     "gradcheck": "scratch_embed.gradcheck.__main__",
@@ -41,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         called("scratch-embed lessons")
         return lessons(course_folder(), rest)
     if word in COMMANDS:
-        return importlib.import_module(COMMANDS[word]).main(rest)
+        return ended(lambda: importlib.import_module(COMMANDS[word]).main(rest))
     if word == "--version":
         from scratch_embed import __version__
 

@@ -3,10 +3,12 @@
 regular     only regular files: a pipe may never answer, a device never ends
 reading     no more than the file holds
 writing     whole or not at all, links followed, room taken first
+alone       one run at a time in a folder
 temporary   the hidden file beside the one that is written, and what killed runs left of it
 cache       the one folder that this package may fill on its own
 """
 
+from scratch_embed.files.alone import alone_in
 from scratch_embed.files.cache import cache_dir, state_dir
 from scratch_embed.files.reading import BAD_HEADER, open_regular, read_bytes
 from scratch_embed.files.regular import sentence
@@ -14,6 +16,7 @@ from scratch_embed.files.writing import check_writable, replacing, reserve
 
 __all__ = [
     "BAD_HEADER",
+    "alone_in",
     "cache_dir",
     "check_writable",
     "open_regular",

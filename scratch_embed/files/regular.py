@@ -31,4 +31,8 @@ def sentence(error: OSError) -> str:
     >>> sentence(PermissionError(13, "Permission denied", "notes.txt"))
     'notes.txt: Permission denied.'
     """
-    return str(error) if error.strerror is None else f"{error.filename}: {error.strerror}."
+    if error.strerror is None:
+        return str(error)
+    return (
+        f"{error.strerror}." if error.filename is None else f"{error.filename}: {error.strerror}."
+    )

@@ -40,6 +40,14 @@ def paint(text: str, *styles: str, on: bool | None = None) -> str:
     return f"\x1b[{';'.join(CODES[style] for style in styles)}m{text}\x1b[0m"
 
 
+def harmless(text: str) -> str:
+    """A text that somebody else wrote: U+FFFD for each character that a terminal obeys.
+
+    Line feeds and tabs stay.
+    """
+    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+
+
 def visible(text: str) -> int:
     """Columns the text takes: colour codes and combining accents take none, wide characters two."""
     plain = ESCAPE.sub("", text)

@@ -135,14 +135,15 @@ def check_options(text: str, num_merges: int, unit: str, ties: str, min_count: i
             raise ValueError(f"{name} = {value} must be at least {least}.")
 
 
-def check_text(text: str) -> None:
-    """text must be a str that UTF-8 can hold."""
+def check_text(text: str, name: str = "text") -> None:
+    """text must be a str that UTF-8 can hold; `name` is what messages call it."""
     if not isinstance(text, str):
-        raise TypeError(f"text must be a str, but it is {type(text).__name__}.")
+        raise TypeError(f"{name} must be a str, but it is {type(text).__name__}.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"text holds half a surrogate pair, U+{ord(text[error.start]):04X}, at position "
-            f"{error.start}; it is no character. Clean it: text.encode('utf-8', 'replace').decode()"
+            f"{name} holds half a surrogate pair, U+{ord(text[error.start]):04X}, at position "
+            f"{error.start}; it is no character. Clean it: "
+            f"{name}.encode('utf-8', 'replace').decode()"
         ) from None

@@ -71,11 +71,12 @@ class Source:
             offset, line = offset + cut, line + text.count(b"\n")
 
 
-def open_source(what: str | os.PathLike | None) -> Source:
+def open_source(what: str | os.PathLike | None, without: str | os.PathLike | None = None) -> Source:
     """The text of a file, of the text files in a folder, of "-" (standard input), or the standard
     text for None.
 
-    A folder is read with all folders in it, in the order of names; hidden files are left out. What
+    A folder is read with all folders in it, in the order of names; hidden files are left out, and
+    so is the file `without`, for one that a program itself has written there. What
     can be found wrong without reading is found here: FileNotFoundError, OSError for what is neither
     file nor folder, ValueError for an empty file and for a folder without a text file.
     """
@@ -87,7 +88,7 @@ def open_source(what: str | os.PathLike | None) -> Source:
         open_regular(what).close()
         files = [Path(what)]
     else:
-        files = _text_files(Path(what))
+        files = _text_files(Path(what), without)
     size = sum(file.stat().st_size for file in files)
     return Source(str(what), size, lambda: ((str(file), open_regular(file)) for file in files))
 
@@ -96,7 +97,7 @@ def _in_memory(name: str, data: bytes) -> Source:
     return Source(name, len(data), lambda: iter([(name, io.BytesIO(data))]))
 
 
-def _text_files(folder: Path) -> list[Path]:
+def _text_files(folder: Path, without: str | os.PathLike | None) -> list[Path]:
     found = sorted(
         path
         for path in folder.rglob("*")
@@ -104,6 +105,7 @@ def _text_files(folder: Path) -> list[Path]:
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and path.is_file()
         and path.stat().st_size
+        and not (without and os.path.exists(without) and path.samefile(without))
     )
     if not found:
         raise ValueError(

@@ -1,25 +1,25 @@
 """What the commands share: options with their units, errors in a sentence, exit codes.
 
     NUMBERS = [("steps", count, 2000, "STEPS", "to take"), ...]
-    def made(): ...                         # parser("lm", "What it does.") and add_numbers(NUMBERS)
+    def made(): ...                         # parser("lm", __doc__) and add_numbers(NUMBERS)
     def main(argv=None): return start(made(), work, argv, quick={"steps": 60})
 
 `work(run)` gets a `Run` and returns the exit code: 0 when it came to its end, 1 for an error, 2 for
-options that make no sense and 130 after Ctrl-C.
+options that make no sense, 130 after Ctrl-C and 141 when nobody reads its lines any more.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scratch_embed.files import sentence
-from scratch_embed.training.run import STOPPED, Run, computing, load_run
+from scratch_embed.ending import ended
+from scratch_embed.files import alone_in
+from scratch_embed.training.run import Run, computing, load_run
 
 
 class Number(NamedTuple):
@@ -47,8 +47,12 @@ share = Number(float, 0, True, "0 or more")
 positive = Number(float, 0, False, "above 0")
 
 
-def parser(name: str, description: str, resumable: bool = False) -> argparse.ArgumentParser:
-    """The parser of `scratch-embed NAME`, with the options that every command has."""
+def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.ArgumentParser:
+    """The parser of `scratch-embed NAME`, with the options that every command has.
+
+    doc : its second paragraph says what the command does; None as `python -OO` has it.
+    """
+    description = doc and doc.split("\n\n")[1]
     made = argparse.ArgumentParser(prog=f"scratch-embed {name}", description=description)
     out = Path("build") / name
     made.add_argument(
@@ -86,7 +90,13 @@ def start(
     quick : what the options are with `--quick`, where nothing else is given.
     """
     argv = sys.argv[1:] if argv is None else argv
-    return ended(lambda: work(parse(made, argv, quick)))
+
+    def whole() -> int:
+        run = parse(made, argv, quick)
+        with alone_in(run.options.out):
+            return work(run)
+
+    return ended(whole)
 
 
 def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None) -> Run:
@@ -114,22 +124,3 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
                     f"{begun[name]}; leave it out, or begin another run in another --out"
                 )
     return Run(made.prog, options, saved)
-
-
-def ended(work: Callable[[], int]) -> int:
-    """The exit code of a command: what is wrong with its input or its files becomes a sentence."""
-    try:
-        code = work()
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        print(sentence(error), file=sys.stderr)
-    except (ValueError, FloatingPointError, MemoryError) as error:
-        print(str(error) or "There is not enough memory.", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return STOPPED
-    return 1

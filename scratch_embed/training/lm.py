@@ -13,9 +13,11 @@ import argparse
 import numpy as np
 
 from scratch_embed.learning import Learning
+from scratch_embed.look.terminal import harmless
 from scratch_embed.models import NextToken
 from scratch_embed.optim import AdamW, warmup_cosine
 from scratch_embed.plot import CYCLE, figure
+from scratch_embed.text.pairs import check_text
 from scratch_embed.training.command import Number, add_numbers, count, parser, positive, start
 from scratch_embed.training.language import held_out_loss, sample
 from scratch_embed.training.memory import keep_freed_memory
@@ -48,7 +50,7 @@ NUMBERS = [
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed lm`."""
-    lm = parser("lm", __doc__.split("\n\n")[1], resumable=True)
+    lm = parser("lm", __doc__, resumable=True)
     lm.add_argument("text", nargs="?", help=WHAT)
     lm.add_argument(
         "--model", choices=MODELS, default=MODELS[0], help="a Transformer; or one that looks at a "
@@ -69,6 +71,7 @@ def main(argv: list[str] | None = None) -> int:
 def work(run: Run) -> int:
     """Train from the beginning or from a checkpoint, and say what came out."""
     options = run.options
+    check_text(options.prompt, "prompt")
     if options.model == MODELS[0] and options.dim % options.heads:
         more = -options.dim % options.heads
         raise ValueError(
@@ -115,10 +118,11 @@ class Training:
             longest=1.0,
         )  # fmt: skip
         self.losses, self.held_out = [], []  # held_out: [step, loss]
-        if "learning" in run.saved:
-            self.learning.load_state_dict(run.saved["learning"])
-            self.losses = run.saved["losses"].tolist()
-            self.held_out = run.saved["held_out"]
+        if run.saved:
+            with run.restoring():
+                self.learning.load_state_dict(run.saved["learning"])
+                self.losses = run.saved["losses"].tolist()
+                self.held_out = [[int(step), float(loss)] for step, loss in run.saved["held_out"]]
 
     def loss_of_a_batch(self, rng: np.random.Generator):
         """The loss on sequences from random places of the text."""
@@ -169,7 +173,7 @@ def report(training: Training) -> int:
     begin = tokens.tokenizer.encode(prompt or "\n")
     rng = np.random.default_rng([run.options.seed, SAMPLE])
     written = tokens.tokenizer.decode(sample(model, begin, 120, run.options.length, rng=rng))
-    print(f"\nIt goes on from {prompt!r}:\n{prompt}{written}\n")
+    print(f"\nIt goes on from {prompt!r}:\n{harmless(prompt + written)}\n")
     results = {
         "parameters": model.num_parameters(),
         "tokens": tokens.learned,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import geometry, plot
+from scratch_embed.look.terminal import harmless
 from scratch_embed.text import vectors_files
 from scratch_embed.text.corpus import read_text
 from scratch_embed.training import questions
@@ -34,7 +35,7 @@ NUMBERS = [
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed neighbours`."""
-    new = parser("neighbours", __doc__.split("\n\n")[1])
+    new = parser("neighbours", __doc__)
     new.add_argument(
         "vectors", nargs="?", type=Path, default=HERE,
         help="a file of word2vec (.bin, .txt), GloVe (.txt), .npz or .safetensors; without it, "
@@ -68,6 +69,8 @@ def work(run: Run) -> int:
     if options.vectors == HERE and not HERE.exists():
         raise ValueError(f"There is no {HERE} yet: `scratch-embed word2vec` makes it")
     table = Table(*vectors_files.load(options.vectors, options.limit))
+    if len(table.words) < 2:
+        raise ValueError(f"{options.vectors} holds one word, {table.words[0]!r}, and no neighbour")
     print(f"{len(table.words):,} words, {table.unit.shape[1]} numbers each: {options.vectors}")
     asked = options.words
     if not (asked or options.analogy or options.analogies or options.similarity):
@@ -75,7 +78,7 @@ def work(run: Run) -> int:
     results["words"] = len(table.words)
     results["nearest"] = {word: table.nearest(word, options.nearest) for word in asked}
     for word, near in results["nearest"].items():
-        print(f"\nnearest to {word}, by cosine:\n{listed(near)}")
+        print(harmless(f"\nnearest to {word}, by cosine:\n{listed(near)}"))
     results["analogies"] = [table.analogy(*three, options.nearest) for three in options.analogy]
     for found in results["analogies"]:
         a, b, c = found["asked"]
@@ -90,7 +93,8 @@ def work(run: Run) -> int:
         results["similarity"] = agreement(table, options.similarity, options.seed)
         print(f"\n{told(results['similarity'])}")
     print()
-    return run.finish(results, around(table, results["nearest"]) if asked else None)
+    drawn = asked and table.unit.shape[1] > 1  # a picture has two axes
+    return run.finish(results, around(table, results["nearest"]) if drawn else None)
 
 
 class Table:
@@ -134,7 +138,7 @@ class Table:
 
 def listed(near: list) -> str:
     """A line for each word with its cosine."""
-    return "\n".join(f"  {cosine:7.3f}  {word}" for word, cosine in near)
+    return "\n".join(f"  {cosine:7.3f}  {harmless(word)}" for word, cosine in near)
 
 
 class Pair(NamedTuple):

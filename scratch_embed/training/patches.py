@@ -46,7 +46,7 @@ NUMBERS = [
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed patches`."""
-    patches = parser("patches", __doc__.split("\n\n")[1], resumable=True)
+    patches = parser("patches", __doc__, resumable=True)
     letters = string.ascii_lowercase
     patches.add_argument("--letters", default=letters, help="to tell apart, two or more (a to z)")
     add_numbers(patches, NUMBERS)

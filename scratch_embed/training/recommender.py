@@ -48,7 +48,7 @@ NUMBERS = [
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed recommender`."""
-    recommender = parser("recommender", __doc__.split("\n\n")[1], resumable=True)
+    recommender = parser("recommender", __doc__, resumable=True)
     add_numbers(recommender, NUMBERS)
     return recommender
 

@@ -36,18 +36,20 @@ def repeat(
     Returns None when Ctrl-C came, between two steps. All is saved then, and every so many seconds,
     and a resumed run goes on with the very step.
     """
-    found: Found = run.saved.get("found") or {way: [] for way in steps}
-    under_way = run.saved.get("learning")
     jobs = [(way, seed) for seed in seeds for way in steps]
-    through = sum(map(len, found.values()))
-    taken = sum(steps[way] * len(scores) for way, scores in found.items())
-    taken += under_way["step"] if under_way else 0
+    with run.restoring():
+        found: Found = run.saved.get("found") or {way: [] for way in steps}
+        under_way = run.saved.get("learning")
+        through = sum(map(len, found.values()))
+        taken = sum(steps[way] * len(scores) for way, scores in found.items())
+        taken += under_way["step"] if under_way else 0
     with Progress(taken, sum(steps[way] for way, _ in jobs)) as progress:
         for way, seed in jobs[through:]:
             progress.says = f"{way}, seed {seed}"
             score, learning = job(way, seed)
             if under_way:
-                learning.load_state_dict(under_way)
+                with run.restoring():
+                    learning.load_state_dict(under_way)
                 under_way = None
             for _ in range(learning.step if learning else 0, steps[way]):
                 if run.due or progress.stopped:

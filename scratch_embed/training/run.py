@@ -8,16 +8,21 @@ return run.finish(results, figure)
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from scratch_embed import checkpoint
+from scratch_embed.ending import STOPPED
 from scratch_embed.files import check_writable
 from scratch_embed.training.results import write_results
 
 CHECKPOINT = "checkpoint.npz"
-STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
+WRITTEN = (CHECKPOINT, "text.ids", "results.json", "results.png")
+READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
 
@@ -32,7 +37,33 @@ class Run:
     def __init__(self, command: str, options: argparse.Namespace, saved: dict):
         self.options, self.saved = options, saved
         self._command, self._saved_at = command, time.monotonic()
-        check_writable(options.out / CHECKPOINT)  # before hours of work are spent
+        for name in WRITTEN:
+            self.will_write(name)
+
+    def will_write(self, name: str) -> Path:
+        """The path of a file in the run's folder. Raises OSError when it cannot be written, and
+        ValueError when it is what the run reads: told before hours of work are spent."""
+        path = self.options.out / name
+        check_writable(path)
+        for option in READ:
+            given = getattr(self.options, option, None)
+            known = given not in (None, "-") and path.exists() and os.path.exists(given)
+            if known and os.path.samefile(given, path):
+                raise ValueError(f"{path} is to be read and to be written: choose another --out")
+        return path
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """A block that reads from `saved`: what it stumbles over is told of the checkpoint."""
+        try:
+            yield
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            if not self.saved:
+                raise
+            raise ValueError(
+                f"{self.options.out / CHECKPOINT} is not as this command writes it "
+                f"({type(error).__name__}: {error}); begin without --resume"
+            ) from error
 
     @property
     def due(self) -> bool:

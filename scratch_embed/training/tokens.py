@@ -38,9 +38,10 @@ class Tokens:
     def __init__(self, run: Run, rng: np.random.Generator):
         self.length = run.options.length
         if run.saved:
-            pairs = [tuple(t.encode("latin-1") for t in pair) for pair in run.saved["merges"]]
-            self.tokenizer = bpe.BPE(tuple(pairs), bpe.BYTES, "byte", True)
-            self.checksum = run.saved["checksum"]
+            with run.restoring():
+                pairs = [tuple(t.encode("latin-1") for t in pair) for pair in run.saved["merges"]]
+                self.tokenizer = bpe.BPE(tuple(pairs), bpe.BYTES, "byte", True)
+                self.checksum = run.saved["checksum"]
         else:
             self.tokenizer, self.checksum = read(run)
         self.ids = ids_of(run.options.out, self.checksum)

@@ -9,7 +9,11 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
+
+from scratch_embed.look.terminal import harmless
 from scratch_embed.text import counting, vectors_files
 from scratch_embed.text.corpus import words
 from scratch_embed.text.sources import open_source
@@ -42,7 +46,7 @@ NUMBERS = [
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed word2vec`."""
-    new = parser("word2vec", __doc__.split("\n\n")[1], resumable=True)
+    new = parser("word2vec", __doc__, resumable=True)
     new.add_argument("text", nargs="?", help=WHAT)
     kinds = (
         ("cut", CUTS, "into lower-case words, at spaces, or into pieces of byte pair encoding"),
@@ -67,15 +71,26 @@ def main(argv: list[str] | None = None) -> int:
 
 def work(run: Run) -> int:
     """Read, learn, write; or go on with what is saved."""
+    for path in files(run.options):
+        run.will_write(path.name)
     saved = run.saved or read(run)
-    ids = ids_of(run.options.out, saved["checksum"])
-    training = Training(ids, saved["counts"], settings(run.options))
-    if "training" in saved:
-        training.load_state_dict(saved["training"])
+    with run.restoring():
+        counts, checksum = np.asarray(saved["counts"]), saved["checksum"]
+        if len(saved["words"]) != len(counts):
+            raise ValueError(f"{len(saved['words'])} words and {len(counts)} counts")
+    training = Training(ids_of(run.options.out, checksum), counts, settings(run.options))
+    if run.saved:
+        with run.restoring():
+            training.load_state_dict(saved["training"])
     sitting = Sitting(run, saved, training)
     if not sitting.go_on():
         return run.stopped(f"at {training.share:.0%}")
     return report(sitting)
+
+
+def files(options: argparse.Namespace) -> tuple[Path, ...]:
+    """The files of vectors that are asked for."""
+    return tuple(options.out / f"vectors.{ending}" for ending in options.formats)
 
 
 def settings(options: argparse.Namespace) -> Settings:
@@ -86,7 +101,7 @@ def settings(options: argparse.Namespace) -> Settings:
 def read(run: Run) -> dict:
     """Turn the text into ids in the folder; returns what a checkpoint holds of it."""
     options = run.options
-    found = pieces_of(open_source(options.text))
+    found = pieces_of(open_source(options.text, without=options.out / "vectors.txt"))
     cut = {"words": words, "spaces": str.split}.get(options.cut)
     if cut is None:
         found, tokenizer = counting.learn_pieces(found, options.pieces)
@@ -148,8 +163,7 @@ def report(sitting: Sitting) -> int:
     run, saved, training = sitting.run, sitting.saved, sitting.training
     tokens, vectors, judge = saved["words"], training.tables.vectors, training.judge
     seconds, loss = sitting.seconds, training.curve[-1][1]
-    files = tuple(run.options.out / f"vectors.{ending}" for ending in run.options.formats)
-    for path in files:
+    for path in files(run.options):
         vectors_files.save(path, tokens, vectors)
     near = nearest_words(tokens, vectors)
     results = {
@@ -167,5 +181,6 @@ def report(sitting: Sitting) -> int:
     for name, value in results["held_out_loss"].items():
         print(f"  {value:7.4f}  {name}")
     print("nearest words:")
-    print(*(f"  {word:<12} {', '.join(others)}" for word, others in near.items()), sep="\n")
-    return run.finish(results, picture(training), files)
+    for word, others in near.items():
+        print(harmless(f"  {word:<12} {', '.join(others)}"))
+    return run.finish(results, picture(training), files(run.options))

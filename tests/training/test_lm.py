@@ -17,6 +17,7 @@ from scratch_embed import checkpoint
 from scratch_embed.__main__ import main
 from scratch_embed.learning import Learning
 from scratch_embed.training import command, lm
+from scratch_embed.training.run import CHECKPOINT
 from scratch_embed.training.tokens import Tokens
 
 # Each of a, b, c follows each once: one letter before tells nothing, two tell all.
@@ -119,6 +120,16 @@ def test_a_finished_run_can_be_asked_once_more(tmp_path, text, capsys):
     assert weights(tmp_path) == before
 
 
+@pytest.mark.parametrize("part", ["merges", "checksum", "learning", "losses", "held_out"])
+def test_a_checkpoint_without_a_part_is_told(tmp_path, text, part, capsys):
+    assert run(tmp_path, text, "--steps", "1") == 0
+    saved = checkpoint.load(tmp_path / CHECKPOINT)
+    del saved[part]
+    checkpoint.save(tmp_path / CHECKPOINT, **saved)
+    assert main(["lm", "--out", str(tmp_path), "--resume"]) == 1
+    assert f"is not as this command writes it (KeyError: '{part}')" in capsys.readouterr().err
+
+
 def test_input_that_cannot_be_learned_from_is_told_in_a_sentence(tmp_path, text, capsys):
     (tmp_path / "short.txt").write_text("a few words", encoding="utf-8")
     assert run(tmp_path / "run", str(tmp_path / "short.txt")) == 1
@@ -127,6 +138,8 @@ def test_input_that_cannot_be_learned_from_is_told_in_a_sentence(tmp_path, text,
     assert "takes 20,000, with sequences of 9,999" in capsys.readouterr().err
     assert run(tmp_path / "run", text, "--heads", "3") == 1
     assert "3 heads cannot share evenly; give a multiple of 3" in capsys.readouterr().err
+    assert run(tmp_path / "run", text, "--prompt", "\udcff") == 1
+    assert "prompt holds half a surrogate pair" in capsys.readouterr().err
     assert run(tmp_path / "run", text, "--rate", "1e30", "--steps", "9") == 1
     assert "is too large, begin again with a smaller one" in capsys.readouterr().err
 

@@ -83,6 +83,14 @@ def test_without_words_some_of_the_file_are_shown(capsys):
     assert "nearest to stone" in capsys.readouterr().out
 
 
+def test_vectors_of_one_number_have_neighbours_and_no_picture(capsys):
+    Path("line.txt").write_text("a 1\nb 2\nc -3\n", encoding="utf-8")
+    assert neighbours.main(["line.txt", "a"]) == 0
+    assert (
+        "1.000  b" in capsys.readouterr().out and not Path("build/neighbours/results.png").exists()
+    )
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -91,11 +99,13 @@ def test_without_words_some_of_the_file_are_shown(capsys):
         (["animals.npz", "--similarity", "bad.tsv"], "bad.tsv, line 2: 'dog' is not two words"),
         (["animals.npz", "--similarity", "few.tsv"], "has 1 pairs, and 1 of them have vectors"),
         (["model.kv"], "is a pickle"),
+        (["one.txt"], "one.txt holds one word, 'a', and no neighbour"),
     ],
 )
 def test_what_cannot_be_answered_is_a_sentence(capsys, argv, said):
     Path("bad.tsv").write_text("dog\tcat\t1\ndog\n", encoding="utf-8")
     Path("few.tsv").write_text("dog\tcat\t1\n", encoding="utf-8")
+    Path("one.txt").write_text("a 1 2\n", encoding="utf-8")
     assert neighbours.main(argv) == 1
     err = capsys.readouterr().err
     assert said in err and "Traceback" not in err

@@ -36,7 +36,7 @@ def job(way, seed) -> Job:
 
 
 def begun(folder, *words):
-    made = command.parser("trial", "A trial.", resumable=True)
+    made = command.parser("trial", "A title.\n\nA trial.", resumable=True)
     return command.parse(made, ["--out", str(folder), *words])
 
 

@@ -19,7 +19,7 @@ from scratch_embed.training.run import CHECKPOINT
 
 
 def made() -> argparse.ArgumentParser:
-    parser = command.parser("trial", "A trial.", resumable=True)
+    parser = command.parser("trial", "A title.\n\nA trial.", resumable=True)
     numbers = [
         ("steps", command.count, 7, "STEPS", "to take"),
         ("rate", command.positive, 0.5, "SIZE", "of a step"),
@@ -82,6 +82,17 @@ def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):
     assert "holds no checkpoint of scratch-embed trial" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wrong", [KeyError("step"), TypeError("no number"), IndexError("1")])
+def test_what_a_checkpoint_lacks_is_told_of_the_file(tmp_path, wrong):
+    begun = parsed(tmp_path)
+    with pytest.raises(type(wrong)), begun.restoring():  # nothing was saved: the mistake is ours
+        raise wrong
+    begun.save(step=3)
+    said = rf"{CHECKPOINT} is not as this command writes it \({type(wrong).__name__}: "
+    with pytest.raises(ValueError, match=said), parsed(tmp_path, "--resume").restoring():
+        raise wrong
+
+
 def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):
     assert parsed(tmp_path / "my runs").stopped("at step 3") == 130
     said = capsys.readouterr().out
@@ -89,21 +100,32 @@ def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):
     assert f"scratch-embed trial --out '{tmp_path / 'my runs'}' --resume" in said
 
 
-@pytest.mark.parametrize(
-    ("error", "said", "code"),
-    [
-        (ValueError("steps is 0."), "steps is 0.", 1),
-        (FileNotFoundError(2, "No such file", "a.txt"), "a.txt: No such file.", 1),
-        (MemoryError(), "There is not enough memory.", 1),
-        (KeyboardInterrupt(), "Stopped.", 130),
-    ],
-)
-def test_errors_end_in_a_sentence_and_an_exit_code(error, said, code, capsys):
-    def work():
-        raise error
+def test_what_a_run_writes_must_not_be_what_it_reads(tmp_path):
+    (tmp_path / "results.json").write_text("my text")
+    parser = made()
+    parser.add_argument("text")
+    for path in (tmp_path / "results.json", tmp_path / "a" / ".." / "results.json"):
+        (tmp_path / "a").mkdir(exist_ok=True)
+        with pytest.raises(ValueError, match=r"results\.json is to be read and to be written"):
+            command.parse(parser, [str(path), "--out", str(tmp_path)])
+    assert command.parse(parser, [str(tmp_path / "results.json"), "--out", str(tmp_path / "a")])
 
-    assert command.ended(work) == code
-    assert said in capsys.readouterr().err
+
+@pytest.mark.parametrize("name", ["checkpoint.npz", "text.ids", "results.json", "results.png"])
+def test_what_cannot_be_written_is_told_at_the_beginning(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(IsADirectoryError, match=name):
+        parsed(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no folder can be locked on Windows")
+def test_two_runs_do_not_share_a_folder(tmp_path, capsys):
+    def work(run):
+        return command.start(made(), lambda run: 0, ["--out", str(tmp_path)], {})
+
+    assert command.start(made(), work, ["--out", str(tmp_path)], {}) == 1
+    assert f"Another run is writing into {tmp_path}" in capsys.readouterr().err
+    assert command.start(made(), lambda run: 0, ["--out", str(tmp_path)], {}) == 0
 
 
 def test_the_loop_goes_from_where_it_was_left_and_logs_plain_lines(capsys):

@@ -151,6 +151,14 @@ def test_a_run_that_is_through_is_asked_once_more(text, whole, tmp_path, capsys)
     assert "is not the text of the checkpoint" in capsys.readouterr().err
 
 
+def test_vectors_among_the_texts_are_no_text_and_no_text_is_overwritten(text, tmp_path, capsys):
+    for _ in range(2):
+        assert command(tmp_path, tmp_path, "--formats", "txt") == 0
+        assert "40,000 words read" in capsys.readouterr().out
+    assert command(tmp_path / "vectors.txt", tmp_path, "--formats", "txt") == 1
+    assert "is to be read and to be written" in capsys.readouterr().err
+
+
 def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("The cat's on a-mat; the dog sat. " * 300, encoding="utf-8")

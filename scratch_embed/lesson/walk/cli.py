@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from scratch_embed.ending import STOPPED, UNREAD, open_streams
 from scratch_embed.files import check_writable, replacing, sentence
 from scratch_embed.lesson import notes
 from scratch_embed.lesson.record import Options, running
@@ -77,12 +78,7 @@ def main(folder: str | Path, argv: list[str] | None = None) -> int:
 
 def guarded(work) -> int:
     """Run the command; wrong usage, Ctrl-C and a closed pipe end it in a sentence at most."""
-    for name in ("stdout", "stderr"):
-        # None stands for one that was closed before we began, as by >&-
-        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a console without the letter ∈ prints a ?
-        setattr(sys, name, stream)
+    open_streams()
     try:
         code = work()
         sys.stdout.flush()
@@ -92,10 +88,10 @@ def guarded(work) -> int:
         return 2
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
-        return 130
+        return STOPPED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return UNREAD
 
 
 def _main(course: Course, argv: list[str]) -> int:

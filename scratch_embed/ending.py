@@ -1,0 +1,42 @@
+"""How a command ends: with an exit code, and a sentence for what is wrong with its input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from scratch_embed.files import sentence
+
+STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
+UNREAD = 141  # and of one whose lines nobody reads any more
+
+
+def ended(work: Callable[[], int]) -> int:
+    """The exit code of `work`: what is wrong with its input or its files becomes a sentence."""
+    open_streams()
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
+    except OSError as error:
+        print(sentence(error), file=sys.stderr)
+    except (ValueError, FloatingPointError, MemoryError) as error:
+        print(str(error) or "There is not enough memory.", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return STOPPED
+    return 1
+
+
+def open_streams() -> None:
+    """Let nothing that is printed or read end a program: not a letter that a console lacks, which
+    becomes a ?, nor a stream that was closed before we began, as by >&-."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif mode == "w" and hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="replace")
