@@ -1,6 +1,6 @@
 """What the commands share: options with their units, errors in a sentence, exit codes.
 
-    NUMBERS = [("steps", count, 2000, "STEPS", "to take"), ...]
+    NUMBERS = [("steps", count, 2000, "STEPS", "steps to train"), ...]
     def made(): ...                         # parser("lm", __doc__) and add_numbers(NUMBERS)
     def main(argv=None): return start(made(), work, argv, quick={"steps": 60})
 
@@ -57,9 +57,9 @@ def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.Argu
     out = Path("build") / name
     made.add_argument(
         "--out", type=Path, default=out, metavar="FOLDER",
-        help=f"for results.json, results.png and all else that is written ({out})",
+        help=f"where results.json, results.png and all else go (default {out})",
     )  # fmt: skip
-    add_numbers(made, [("seed", whole, 0, "NUMBER", "from which all chance comes")])
+    add_numbers(made, [("seed", whole, 0, "NUMBER", "seed of the random generator")])
     quick = "a small run, in seconds: to see how, not to learn what"
     made.add_argument("--quick", action="store_true", help=quick)
     if resumable:
@@ -67,7 +67,7 @@ def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.Argu
             "--resume", action="store_true",
             help="go on with the run in FOLDER, with its options; begin where there is none",
         )  # fmt: skip
-        every = ("save-every", positive, 30.0, "SECONDS", "from one checkpoint to the next")
+        every = ("save-every", positive, 30.0, "SECONDS", "seconds between two checkpoints")
         add_numbers(made, [every])
     return made
 
@@ -75,7 +75,8 @@ def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.Argu
 def add_numbers(made: argparse.ArgumentParser, options: Iterable[tuple]) -> None:
     """Add --NAME for each (name, kind, default, unit, meaning); its range and default are told."""
     for name, kind, default, unit, meaning in options:
-        told = f"{meaning} ({kind.range}; {'all' if default is None else f'{default:g}'})"
+        usual = "all" if default is None else f"{default:g}"
+        told = f"{meaning} ({kind.range}; default {usual})"
         made.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=told)
 
 

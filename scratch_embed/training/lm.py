@@ -35,16 +35,16 @@ SPLIT, WEIGHTS, BATCHES, SAMPLE = range(4)  # what the seed is used for, each wi
 MODELS = ("transformer", "next-token", "next-token-untied")
 ROWS = Number(int, 256, True, "256 or more")
 NUMBERS = [
-    ("most-read", count, None, "LETTERS", "of the text to read"),
-    ("rows", ROWS, 1000, "ROWS", "of the table: 256 bytes and the merges of byte pair encoding"),
-    ("length", count, 64, "TOKENS", "of a sequence"),
-    ("dim", count, 96, "NUMBERS", "in a row"),
-    ("blocks", count, 2, "BLOCKS", "of attention and MLP, one after the other"),
-    ("heads", count, 4, "HEADS", "of attention; they share the numbers of a row"),
-    ("steps", count, 2000, "STEPS", "to train"),
-    ("batch-size", count, 16, "SEQUENCES", "that a step reads"),
-    ("rate", positive, 3e-3, "SIZE", "of AdamW's steps at most: a cosine from there to 0"),
-    ("every", count, 100, "STEPS", "from one look at the held-out loss to the next"),
+    ("most-read", count, None, "LETTERS", "letters of the text to read"),
+    ("rows", ROWS, 1000, "ROWS", "rows of the table: 256 bytes and the merges of byte pairs"),
+    ("length", count, 64, "TOKENS", "tokens in a sequence"),
+    ("dim", count, 96, "NUMBERS", "numbers in a row"),
+    ("blocks", count, 2, "BLOCKS", "blocks of attention and MLP, one after the other"),
+    ("heads", count, 4, "HEADS", "attention heads; they share the numbers of a row"),
+    ("steps", count, 2000, "STEPS", "steps to train"),
+    ("batch-size", count, 16, "SEQUENCES", "sequences that a step reads"),
+    ("rate", positive, 3e-3, "SIZE", "largest step size of AdamW; a cosine falls from it to 0"),
+    ("every", count, 100, "STEPS", "steps between two looks at the held-out loss"),
 ]
 
 
@@ -54,12 +54,12 @@ def made() -> argparse.ArgumentParser:
     lm.add_argument("text", nargs="?", help=WHAT)
     lm.add_argument(
         "--model", choices=MODELS, default=MODELS[0], help="a Transformer; or one that looks at a "
-        "single token, with a body, and with one table or two: as the labs train it (transformer)",
+        "single token, with a body, and with one table or two, as the labs train it "
+        f"(default {MODELS[0]})",
     )  # fmt: skip
     add_numbers(lm, NUMBERS)
-    lm.add_argument(
-        "--prompt", default="The ", metavar="TEXT", help="what the sample goes on from ('The ')"
-    )
+    prompt = "what the sample goes on from (default 'The ')"
+    lm.add_argument("--prompt", default="The ", metavar="TEXT", help=prompt)
     return lm
 
 

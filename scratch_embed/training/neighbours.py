@@ -28,8 +28,8 @@ SHUFFLES = 1000
 MAPPED = 6  # words whose neighbours are drawn
 QUICK = {"limit": 10_000}
 NUMBERS = [
-    ("nearest", count, 8, "WORDS", "to show"),
-    ("limit", count, 100_000, "WORDS", "to read, the first of the file and mostly the commonest"),
+    ("nearest", count, 8, "WORDS", "neighbours to show of a word"),
+    ("limit", count, 100_000, "WORDS", "words to read from the start, where the commonest stand"),
 ]
 
 
@@ -41,18 +41,19 @@ def made() -> argparse.ArgumentParser:
         help="a file of word2vec (.bin, .txt), GloVe (.txt), .npz or .safetensors; without it, "
         f"{HERE}",
     )  # fmt: skip
-    new.add_argument("words", nargs="*", help="to look around; without any, some of the file's")
+    whose = "whose neighbours to show; without any, some of the file's"
+    new.add_argument("words", nargs="*", help=whose)
     new.add_argument(
         "--analogy", nargs=3, action="append", default=[], metavar=("A", "B", "C"),
         help="A is to B as C is to ... (B - A + C); may be given again",
     )  # fmt: skip
     new.add_argument(
         "--similarity", type=Path, metavar="FILE",
-        help="lines of two words and people's score, between tabs, commas or spaces",
+        help="a file of lines: two words and people's score, between tabs, commas or spaces",
     )  # fmt: skip
     new.add_argument(
         "--analogies", type=Path, metavar="FILE",
-        help="of questions: lines A B C D, and : NAME before those of a section",
+        help="a file of questions: lines A B C D, and : NAME before those of a section",
     )  # fmt: skip
     add_numbers(new, NUMBERS)
     return new

@@ -36,19 +36,19 @@ LINEAR, SQUARES, STRIPS, SHUFFLED = WAYS = (
 BATCH = 64  # pictures a step
 QUICK = {"seeds": 2, "steps": 40, "copies": 1, "letters": "abcdef", "dim": 24}
 NUMBERS = [
-    ("seeds", count, 5, "SEEDS", "with which each model runs, from --seed on, a family each"),
-    ("copies", count, 8, "PICTURES", "of a letter in a font, moved and resized"),
-    ("steps", count, 1000, "STEPS", f"to train, each on {BATCH} pictures"),
-    ("dim", count, 48, "NUMBERS", "for a patch"),
-    ("rate", positive, 3e-3, "SIZE", "of Adam's steps at most: a cosine from there to 0"),
+    ("seeds", count, 5, "SEEDS", "seeds from --seed on; each holds out a family of fonts"),
+    ("copies", count, 8, "PICTURES", "pictures of a letter in a font, moved and resized"),
+    ("steps", count, 1000, "STEPS", f"steps to train, each on {BATCH} pictures"),
+    ("dim", count, 48, "NUMBERS", "numbers in the row of a patch"),
+    ("rate", positive, 3e-3, "SIZE", "largest step size of Adam; a cosine falls from it to 0"),
 ]
 
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed patches`."""
     patches = parser("patches", __doc__, resumable=True)
-    letters = string.ascii_lowercase
-    patches.add_argument("--letters", default=letters, help="to tell apart, two or more (a to z)")
+    letters, told = string.ascii_lowercase, "letters to tell apart, two or more (default a to z)"
+    patches.add_argument("--letters", default=letters, help=told)
     add_numbers(patches, NUMBERS)
     return patches
 

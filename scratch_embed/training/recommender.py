@@ -36,13 +36,13 @@ BATCH = 256  # clicks a step
 QUICK = {"seeds": 2, "users": 200, "items": 80, "clicks": 20, "steps": 200}
 ENOUGH = Number(int, 2 * BEST, True, f"{2 * BEST} or more")
 NUMBERS = [
-    ("seeds", count, 5, "SEEDS", "from --seed on: worlds, and runs of each model"),
-    ("users", count, 2000, "USERS", "who click"),
-    ("items", ENOUGH, 500, "ITEMS", "to be clicked"),
-    ("clicks", count, 40, "CLICKS", "of a user, to learn from"),
-    ("steps", count, 3000, "STEPS", f"to train, each on {BATCH} clicks"),
-    ("dim", count, 16, "NUMBERS", "in a row"),
-    ("rate", positive, 0.1, "SIZE", "of RowAdagrad's steps"),
+    ("seeds", count, 5, "SEEDS", "seeds from --seed on; each makes a world and trains on it"),
+    ("users", count, 2000, "USERS", "users who click"),
+    ("items", ENOUGH, 500, "ITEMS", "items to click"),
+    ("clicks", count, 40, "CLICKS", "clicks of a user to learn from"),
+    ("steps", count, 3000, "STEPS", f"steps to train, each on {BATCH} clicks"),
+    ("dim", count, 16, "NUMBERS", "numbers in a row"),
+    ("rate", positive, 0.1, "SIZE", "step size of RowAdagrad"),
 ]
 
 

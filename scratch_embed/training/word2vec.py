@@ -29,18 +29,18 @@ QUICK = {"most_read": 100_000, "dim": 50, "epochs": 1}
 FORMATS = tuple(ending[1:] for ending in vectors_files.WRITERS)
 CUTS = ("words", "spaces", "pieces")
 NUMBERS = [
-    ("pieces", count, 8000, "MERGES", "that --cut pieces learns from the first 2 million letters"),
-    ("min-count", count, 5, "TIMES", "that a word with a vector stands in the text, at least"),
-    ("max-words", count, None, "WORDS", "that get a vector, the most frequent ones"),
-    ("most-read", count, None, "WORDS", "of the text to read"),
-    ("dim", count, 100, "NUMBERS", "in a vector"),
-    ("window", count, 5, "WORDS", "on each side that are neighbours, at most"),
-    ("negatives", count, 5, "WORDS", "drawn by chance for each true one"),
-    ("epochs", count, 10, "TIMES", "that the text is gone through; a short text wants many"),
-    ("lr", positive, 0.05, "SIZE", "of a step; it falls to a hundredth of this"),
-    ("power", share, 0.75, "POWER", "of a word's count, in how often it is drawn"),
-    ("subsample-at", share, 1e-3, "SHARE", "of the text above which a word is thinned out; 0: no"),
-    ("workers", count, 1, "THREADS", "to learn with; several race, and no two runs are alike"),
+    ("pieces", count, 8000, "MERGES", "merges that --cut pieces learns from 2 million letters"),
+    ("min-count", count, 5, "TIMES", "a rarer word gets no vector"),
+    ("max-words", count, None, "WORDS", "words that get a vector: the most frequent ones"),
+    ("most-read", count, None, "WORDS", "words of the text to read"),
+    ("dim", count, 100, "NUMBERS", "numbers in a vector"),
+    ("window", count, 5, "WORDS", "neighbours on each side, at most"),
+    ("negatives", count, 5, "WORDS", "random words drawn for each true one"),
+    ("epochs", count, 10, "TIMES", "passes over the text; a short text wants many"),
+    ("lr", positive, 0.05, "SIZE", "step size at the start; it falls to a hundredth of this"),
+    ("power", share, 0.75, "POWER", "words are drawn in proportion to count ** POWER"),
+    ("subsample-at", share, 1e-3, "SHARE", "words with a larger share are thinned out; 0: none"),
+    ("workers", count, 1, "THREADS", "threads; several race, and no two runs are alike"),
 ]
 
 
@@ -54,12 +54,12 @@ def made() -> argparse.ArgumentParser:
         ("loss", LOSSES, "a word against a few drawn by chance, or against all"),
     )
     for name, choices, meaning in kinds:
-        told = f"{meaning} ({choices[0]})"
+        told = f"{meaning} (default {choices[0]})"
         new.add_argument(f"--{name}", choices=choices, default=choices[0], help=told)
     add_numbers(new, NUMBERS)
     new.add_argument(
         "--formats", nargs="+", choices=FORMATS, default=["npz"], metavar="FORMAT",
-        help=f"of the vectors, of {', '.join(FORMATS)} (npz)",
+        help=f"files of vectors to write: {', '.join(FORMATS)} (default npz)",
     )  # fmt: skip
     return new
 

@@ -21,7 +21,7 @@ from scratch_embed.training.run import CHECKPOINT
 def made() -> argparse.ArgumentParser:
     parser = command.parser("trial", "A title.\n\nA trial.", resumable=True)
     numbers = [
-        ("steps", command.count, 7, "STEPS", "to take"),
+        ("steps", command.count, 7, "STEPS", "steps to take"),
         ("rate", command.positive, 0.5, "SIZE", "of a step"),
     ]
     command.add_numbers(parser, numbers)
@@ -47,9 +47,9 @@ def test_a_number_that_makes_no_sense_is_told(words, said, capsys):
 
 def test_help_tells_unit_range_and_default_of_every_number():
     told = " ".join(made().format_help().split())
-    assert "--steps STEPS to take (1 or more; 7)" in told
-    assert "--rate SIZE of a step (above 0; 0.5)" in told
-    assert "--save-every SECONDS from one checkpoint to the next (above 0; 30)" in told
+    assert "--steps STEPS steps to take (1 or more; default 7)" in told
+    assert "--rate SIZE of a step (above 0; default 0.5)" in told
+    assert "--save-every SECONDS seconds between two checkpoints (above 0; default 30)" in told
 
 
 def parsed(tmp_path, *words):
