@@ -24,12 +24,12 @@ QUIET = ("--disable-background-networking", "--disable-component-update", "--dis
 
 @pytest.fixture(scope="module")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright (see .ci/book)")
     program = next(filter(None, map(shutil.which, NAMES_OF_CHROMIUM)), None)
     if program is None:
-        pytest.skip("no Chromium is installed")
+        pytest.skip("no Chromium or Chrome (see .ci/book)")
     if not (BOOK / "index.html").exists():
-        pytest.skip("there is no book yet: make book")
+        pytest.skip("there is no book yet (see .ci/book)")
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=QUIET)
         yield started
@@ -64,7 +64,8 @@ def _outside(address: str) -> bool:
 
 def serious(browser, address: str, dark: bool) -> list[str]:
     """What axe calls serious or critical on a page."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    name = "axe_playwright_python.sync_playwright"
+    axe = pytest.importorskip(name, reason="no axe (see .ci/book)")
     context = browser.new_context(color_scheme="dark" if dark else "light")
     page = context.new_page()
     page.goto(address)
