@@ -20,6 +20,24 @@ def check_unmasked(value: Any, name: str) -> None:
         )
 
 
+def array_of(values: Any, name: str) -> np.ndarray:
+    """`values` as an array; ValueError, with the rows, for a nested list that is no rectangle."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        if not isinstance(values, (list, tuple)):
+            raise
+        raise ragged(values, name) from None
+
+
+def ragged(values: Any, name: str, way_out: str = "Pad the shorter ones.") -> ValueError:
+    """The error for a nested list whose rows differ in length."""
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in values]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    where = "" if odd is None else f" ({name}[0] holds {lengths[0]}, {name}[{odd}] {lengths[odd]})"
+    return ValueError(f"{name} is ragged: its rows differ in length{where}. {way_out}")
+
+
 def check_count(value: int, name: str, least: int = 1) -> int:
     """`value` as an int when it is a whole number of at least `least`; ValueError otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:

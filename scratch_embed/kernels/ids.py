@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_unmasked
+from scratch_embed.arguments import check_unmasked, ragged
 
 INT64 = np.dtype(np.int64)
+WAY_OUT = (
+    "Pad the shorter rows with a padding id, or look each row up on its own; bags may be told by "
+    "their offsets."
+)
 
 
 def check_ids(ids, num_rows: int, name: str = "ids") -> np.ndarray:
@@ -73,7 +77,7 @@ def _integers(ids, num_rows: int, name: str) -> np.ndarray:
     try:
         given = np.asarray(ids)
     except ValueError:
-        raise _ragged_error(ids, name) from None
+        raise ragged(ids, name, WAY_OUT) from None
     if isinstance(ids, (list, tuple)) and not given.size:
         return given.astype(np.int64)
     if isinstance(ids, (list, tuple)) or given.dtype == object:
@@ -87,17 +91,6 @@ def _integers(ids, num_rows: int, name: str) -> np.ndarray:
     if given.dtype.kind not in "iu":
         raise _type_error(given, num_rows, name)
     return given
-
-
-def _ragged_error(ids, name: str) -> ValueError:
-    """A nested list that is not a rectangle."""
-    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in ids]
-    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-    where = "" if odd is None else f" ({name}[0] holds {lengths[0]}, {name}[{odd}] {lengths[odd]})"
-    return ValueError(
-        f"{name} is ragged: its rows differ in length{where}. Pad the shorter rows with a "
-        "padding id, or look each row up on its own."
-    )
 
 
 def _range_error(given: np.ndarray, num_rows: int, name: str) -> IndexError:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
+from scratch_embed.arguments import array_of
 from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward, padding_row
 from scratch_embed.rows import RowGrad
@@ -149,7 +150,7 @@ def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
             "ids of one axis need offsets that say where each bag begins and the last one ends; "
             f"for a single bag write offsets=[0, {len(ids)}]"
         )
-    offsets = np.asarray(offsets)
+    offsets = array_of(offsets, "offsets")
     if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or not offsets.size:
         raise TypeError(
             f"offsets are {offsets.dtype} of shape {offsets.shape}; they must be integers, one "
@@ -203,7 +204,7 @@ def _winners(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> np.ndarray:
 
 
 def _checked(per_sample_weights, shape: tuple[int, ...]) -> np.ndarray:
-    weights = np.asarray(per_sample_weights)
+    weights = array_of(per_sample_weights, "per_sample_weights")
     if weights.shape != shape or weights.dtype.kind not in "fc":
         raise ValueError(
             f"per_sample_weights are {weights.dtype} of shape {weights.shape}; they must be "

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import is_real
+from scratch_embed.arguments import array_of, is_real
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.ops.floats import floating
 from scratch_embed.ops.softmax import log_softmax_forward
@@ -108,7 +108,7 @@ def check_targets(
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}; it must be 'mean', 'sum' or 'none'")
-    targets = np.asarray(targets)
+    targets = array_of(targets, "targets")
     if not shape or targets.shape != shape[:-1]:
         raise ValueError(
             f"targets {targets.shape} do not fit logits {shape}: "

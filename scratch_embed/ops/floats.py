@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import array_of
+
 
 def floating(array, name: str = "x") -> np.ndarray:
     """`array` as an array of floating point: integers and booleans become float64.
@@ -19,7 +21,7 @@ def floating(array, name: str = "x") -> np.ndarray:
     >>> floating([1, 2]).tolist()
     [1.0, 2.0]
     """
-    array = np.asarray(array)
+    array = array_of(array, name)
     if array.dtype.kind in "fc":
         return array
     if array.dtype.kind in "biu":

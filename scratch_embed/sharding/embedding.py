@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -36,9 +37,26 @@ class InProcess:
 
     def __init__(self, shards: Sequence[Shard]):
         self.shards = list(shards)
+        self._thread: dict[int, int] = {}  # in which each worker pushed last
 
     def call(self, method: str, arguments: Sequence[tuple]) -> list:
+        """Raises RuntimeError rather than wait for a worker that can take no further step."""
+        if method == "push":
+            self._thread[arguments[0][3]] = threading.get_ident()
+        elif method == "pull":
+            self._check_that_somebody_comes(*arguments[0][1:3])
         return [getattr(s, method)(*given) for s, given in zip(self.shards, arguments, strict=True)]
+
+    def _check_that_somebody_comes(self, step: int, life: int) -> None:
+        """A worker that waits for another in its own thread waits for itself."""
+        here, alone = threading.get_ident(), threading.active_count() == 1
+        for late in self.shards[0].late(step, life):
+            if alone or self._thread.get(late) == here:
+                raise RuntimeError(
+                    f"step {step} waits for worker {late}, which has pushed "
+                    f"{self.shards[0].clock[late]} steps, and no other thread could push: give "
+                    "each worker a thread of its own, or let each step before one of them goes on"
+                )
 
 
 def pulled_forward(change: np.ndarray, ids: np.ndarray, rows: np.ndarray, where: np.ndarray):
@@ -76,7 +94,8 @@ class ShardedEmbedding:
     shards, by : the cut, see `Partition`.
     optimizer : a function of a list of Tensors, such as `lambda params: SGD(params, lr=0.1)`.
     workers, worker, staleness : how many share the table, which of them this is, and how far they
-        may part: see `Shard`. Each waits for the others, so in one process each is a thread.
+        may part: see `Shard`. Each waits for the others, so in one process each is a thread; where
+        none is left that could come, RuntimeError.
     place : where the shards are; all in this process if None.
 
     `traffic` counts the bytes that passed: of rows that came, of gradients that went, and of the

@@ -73,17 +73,19 @@ class Shard:
 
         patience : seconds to wait for other workers; TimeoutError after that.
         """
-        behind = 0 if self.staleness is None else self.staleness
         with self._moved:
-            if not self._moved.wait_for(
-                lambda: life != self.life or min(self.clock) >= step - behind, patience
-            ):
+            if not self._moved.wait_for(lambda: not self.late(step, life), patience):
                 raise TimeoutError(
                     f"shard {self.index}: step {step} waits for worker {np.argmin(self.clock)}, "
                     f"which has pushed {min(self.clock)} steps"
                 )
             self._check_life(life)
             return self.weight.data[places]
+
+    def late(self, step: int, life: int = 0) -> list[int]:
+        """The workers that a pull for this step has to wait for."""
+        least = step - (self.staleness or 0)
+        return [w for w, clock in enumerate(self.clock) if life == self.life and clock < least]
 
     def push(
         self, places: np.ndarray, values: np.ndarray, step: int = 0, worker: int = 0, life: int = 0

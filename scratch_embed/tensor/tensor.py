@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scratch_embed.arguments import check_unmasked
+from scratch_embed.arguments import array_of, check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.calling import check_option, describe, plain
@@ -143,7 +143,7 @@ def _as_array(data: Any) -> np.ndarray:
     if isinstance(data, (Tensor, RowGrad)):
         raise TypeError(f"data is a {type(data).__name__}; pass its array instead")
     check_unmasked(data, "data")
-    return np.asarray(data)
+    return array_of(data, "data")
 
 
 def _dtype_error(dtype: np.dtype) -> TypeError:

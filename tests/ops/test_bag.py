@@ -226,3 +226,11 @@ def test_what_does_not_fit_together_is_explained():
             F.embedding_bag(table, [[0]])
     with pytest.raises(IndexError, match=r"ids\[3\] = 3 is too large"):
         F.embedding_bag(TABLE, [0, 1, 2, 3], offsets=OFFSETS)
+
+
+def test_weights_and_offsets_that_are_no_rectangle_are_told():
+    weight = np.ones((3, 2))
+    with pytest.raises(ValueError, match="per_sample_weights is ragged"):
+        embedding_bag_forward(weight, [[0, 1], [1, 2]], [[1.0], [1.0, 2.0]])
+    with pytest.raises(ValueError, match="offsets is ragged"):
+        embedding_bag_forward(weight, [0, 1], offsets=[[0], [1, 2]])

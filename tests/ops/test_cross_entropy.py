@@ -161,3 +161,11 @@ def test_a_single_number_is_no_logits_and_no_classes_are_no_choice():
             F.cross_entropy(*none, reduction="sum", label_smoothing=smoothing)
     with pytest.raises(ValueError, match=r"targets \(\) do not fit logits \(\)"):
         F.cross_entropy(3.0, 0)
+
+
+def test_targets_and_weights_that_are_no_rectangle_are_told():
+    logits = np.zeros((2, 3))
+    with pytest.raises(ValueError, match=r"targets is ragged.*targets\[1\] 2"):
+        cross_entropy_forward(logits, [[1], [1, 2]])
+    with pytest.raises(ValueError, match="weight is ragged"):
+        cross_entropy_forward(logits, [0, 1], weight=[[1.0], [1.0, 2.0], 1.0])

@@ -52,6 +52,34 @@ def test_in_step_two_workers_make_the_step_of_both_batches_whoever_comes_first()
     )
 
 
+@pytest.mark.parametrize("staleness", [None, 1])
+def test_a_worker_that_waits_for_itself_is_told(staleness):
+    one, other = workers_of(2, staleness)
+    steps = 1 + (staleness or 0)
+    with pytest.raises(RuntimeError, match="waits for worker 1, which has pushed 0 steps"):
+        for _ in range(steps + 1):  # alone in this thread, and nobody else is there
+            one(batch(0)[0])
+            one.step()
+    for _ in range(steps):
+        other.step()
+    one(batch(0)[0])  # in turns, one thread can be both
+
+
+def test_a_worker_that_waits_for_itself_is_told_whoever_else_is_there():
+    one, other = workers_of(2)
+    ends = threading.Event()
+    somebody = threading.Thread(target=ends.wait)
+    somebody.start()
+    try:
+        for layer in (one, other, one):
+            layer.step()
+        with pytest.raises(RuntimeError, match="step 2 waits for worker 1, .* pushed 1 steps"):
+            one(batch(0)[0])
+    finally:
+        ends.set()
+        somebody.join()
+
+
 def one_shard(**more):
     return Shard(Partition(4, 1), 0, 2, RULES["SGD"], **more)
 
