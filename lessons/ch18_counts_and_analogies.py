@@ -92,6 +92,13 @@ E = short_rows(ppmi(X), 2)
 show("E, by counting", E.round(3), rows=words)
 
 # %% [markdown]
+# `S` holds the singular values: how far the rows spread in each direction, the widest first. A
+# table that was learned has them too. How many of its directions carry what it knows?
+
+# %%
+play("spectrum")
+
+# %% [markdown]
 # ## What skip-gram's scores stand for
 # Levy and Goldberg showed in 2014 that the two are one. For a pair that comes $X_{ij}$ times, with
 # $K$ false words drawn by frequency for each true one, the loss of its score $s$ is

@@ -30,6 +30,7 @@ NAMES = (
     "softmax_gradient",
     "tape",
     "norm_attention",
+    "spectrum",
     "analogy",
     "touched",
     "collisions",

@@ -17,6 +17,7 @@ from scratch_embed.simulations import (
     load,
     norm_attention,
     softmax_gradient,
+    spectrum,
     step_curve,
     tape,
     touched,
@@ -64,6 +65,31 @@ def test_confused_words_are_those_whose_rows_all_agree():
     assert (
         collisions.confused(words, buckets, 1, 0) == collisions.counted(words, buckets, 0).sharing
     )
+
+
+def test_the_spectrum_belongs_to_a_table_that_was_trained_by_its_slopes():
+    rng = np.random.default_rng(4)
+    E, R, counts = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.integers(4, size=(5, 5))
+    dE, dR, _ = spectrum.gradients(E, R, counts)
+    nudged = slopes(lambda E: spectrum.gradients(E, R, counts)[2], E)
+    np.testing.assert_allclose(dE, nudged, atol=1e-7)
+    nudged = slopes(lambda R: spectrum.gradients(E, R, counts)[2], R)
+    np.testing.assert_allclose(dR, nudged, atol=1e-7)
+    assert np.linalg.matrix_rank(spectrum.cut(E, 1) - E.mean(axis=0)) == 1
+    np.testing.assert_allclose(spectrum.cut(E, 3), E)
+
+
+def test_nine_directions_carry_ten_classes_and_none_carry_shuffled_words():
+    real, shuffled = (spectrum.course(text, seed=1) for text in spectrum.TEXTS)  # not the one shown
+    now, nine = spectrum.STOPS.index(40), spectrum.KEEP.index(9)
+    assert real.shares[0][8] < 0.55 and real.shares[now][8] > 0.75
+    assert real.losses[now][nine] < real.losses[now][-1] < real.unigram - 1
+    assert real.losses[now][nine] < real.losses[now][spectrum.KEEP.index(4)] - 0.05
+    assert shuffled.shares[now][8] < 0.7 and shuffled.losses[now].argmin() == 0
+    assert shuffled.losses[now].min() > shuffled.unigram  # there is nothing else to know
+    for found in (real, shuffled):  # by heart: the tail rises, and the loss
+        assert found.losses[-1][-1] > found.losses[now][-1] + 0.3
+        assert found.ranks[now] < found.ranks[-1]
 
 
 def test_the_parallelogram_closes_and_paris_among_the_fruits_points_at_fruits():
