@@ -46,13 +46,14 @@ def picture() -> np.ndarray:
 
 
 @lru_cache(maxsize=4)
-def _projection(patch_size: int) -> PatchEmbed:
-    return PatchEmbed(SIDE, patch_size, 3, 768, rng=0)
+def _cut_and_projected(patch_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """All patches (n, C P P) and their vectors (n, 768): a move only looks them up.
 
-
-@lru_cache(maxsize=4)
-def _flats(patch_size: int) -> np.ndarray:
-    return unfold_forward(picture(), patch_size)[0]
+    The largest W has two million numbers: too many to go through at every move.
+    """
+    flats = unfold_forward(picture(), patch_size)[0]
+    layer = PatchEmbed(SIDE, patch_size, 3, 768, rng=0)
+    return flats, project_forward(flats, layer.projection.weight.numpy())[0]
 
 
 def patch_at(patch_size: int = 16, row: int = 24, column: int = 104) -> Patch:
@@ -60,12 +61,11 @@ def patch_at(patch_size: int = 16, row: int = 24, column: int = 104) -> Patch:
     for name, value in {"row": row, "column": column}.items():
         if not 0 <= value < SIDE:
             raise ValueError(f"{name} is {value}; the picture has pixels 0 to {SIDE - 1}")
-    flats = _flats(patch_size)
+    flats, vectors = _cut_and_projected(patch_size)
     index = row // patch_size * (SIDE // patch_size) + column // patch_size
     flat = flats[index]
-    weight = _projection(patch_size).projection.weight.numpy()
-    projected = project_forward(flat, weight)[0]
-    return Patch(index, len(flats), flat, projected, float(flat.reshape(3, -1).var(axis=1).mean()))
+    variance = float(flat.reshape(3, -1).var(axis=1).mean())
+    return Patch(index, len(flats), flat, vectors[index], variance)
 
 
 def _build(figure):
@@ -73,7 +73,7 @@ def _build(figure):
     from matplotlib.patches import Rectangle
 
     for P in SIZES:
-        patch_at(P)  # now each size is cut, and has its projection
+        _cut_and_projected(P)
     top, middle, low = figure.subplots(3, 1, height_ratios=[2.3, 1, 0.8])
     shown = top.imshow(np.moveaxis(picture(), 0, -1), extent=(0, SIDE, SIDE, 0))
     shown.set_gid("column@x & row@y")
