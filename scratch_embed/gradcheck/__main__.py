@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -107,3 +108,6 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

@@ -42,6 +42,15 @@ def test_ctrl_c_ends_the_command_in_a_word():
     assert (process.returncode, said) == (130, "Stopped.") and "Traceback" not in errors
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe breaks in another way there")
+def test_who_reads_no_further_gets_no_traceback():
+    command = [sys.executable, "-m", "scratch_embed.gradcheck", "--op", "neg"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()  # as `head` does when it has its lines
+    errors = process.stderr.read()
+    assert (process.wait(timeout=60), errors) == (141, b"")
+
+
 def test_command_shows_one_operation_entry_by_entry(capsys):
     assert __main__.main(["--op", "lookup", "--seed", "4"]) == 0
     assert "unused: 9 in rows that nothing used, exactly 0" in capsys.readouterr().out
