@@ -7,6 +7,7 @@ each. A fork spares every trial the import of numpy, pytest and hypothesis.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -59,10 +60,15 @@ class Project:
         return ENDLESS if code is None else PASSED if code == 0 else FOUND
 
     def run(self, arguments: list[str], patience: float, plugin=None) -> int | None:
-        """pytest's exit code, in a fork; None when it had to be killed."""
+        """pytest's exit code, in a fork; None when it had to be killed.
+
+        patience : seconds of the processor, since a busy machine makes no mistake endless; a test
+            that only waits is given ten times as many by the clock.
+        """
         child = os.fork()
         if not child:
             os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(patience), int(patience) + 5))
             silence = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silence, 1)
             os.dup2(silence, 2)
@@ -72,19 +78,23 @@ class Project:
                 del sys.modules[name]
             options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--doctest-modules"]
             os._exit(pytest.main([*options, *arguments], plugins=[plugin] if plugin else []))
-        until = time.monotonic() + patience
+        until = time.monotonic() + 10 * patience
         done = 0
         try:
             while time.monotonic() < until:
                 done, status = os.waitpid(child, os.WNOHANG)
                 if done:
-                    return status
+                    return None if _out_of_patience(status) else status
                 time.sleep(0.02)
             return None
         finally:  # out of patience, or Ctrl-C
             if not done:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
+
+
+def _out_of_patience(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
 
 
 class Timed:
