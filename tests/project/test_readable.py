@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,12 @@ SCRIPTS = MODULES | LESSONS
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache  # nobody changes it, and ten tests read each
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def imports(path: Path) -> list[tuple[int, str]]:
     """(line, full dotted name) of everything that a file imports, wherever in it."""
     found, package = [], path.relative_to(ROOT).parent.parts
@@ -78,7 +81,7 @@ def test_files_functions_and_lines_are_short(name):
     assert [n for n, line in enumerate(lines, 1) if len(line) > MAX_WIDTH] == []
     lengths = {
         node.name: node.end_lineno - node.lineno + 1
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree(SCRIPTS[name]))
         if isinstance(node, FUNCTION)
     }
     assert {n: size for n, size in lengths.items() if size > MAX_LINES_OF_A_FUNCTION} == {}
