@@ -1,5 +1,7 @@
 """Chapter 6: the space of rows, and what the other pages say of nearness."""
 
+from functools import cache
+
 import numpy as np
 
 from scratch_embed import Adam, geometry, sizes
@@ -29,6 +31,7 @@ given(
 )
 
 
+@cache
 def settled(theme, dim, seed, steps=60):
     """The tables of a short walk of the simulation, and the groups of its words."""
     _, groups = space.words_of(theme)

@@ -6,7 +6,7 @@ from scratch_embed import geometry
 from scratch_embed.lesson.claims import corrected, measured, reproduced, undecided, values_of
 from scratch_embed.models import NextToken, train
 from scratch_embed.optim import Adam
-from scratch_embed.text import word2vec
+from scratch_embed.text import ppmi, word2vec
 
 counts = values_of("ch18_counts_and_analogies")
 company = values_of("ch17_word2vec")
@@ -55,18 +55,16 @@ measured(
     because="both learn the hidden classes of a made-up language from their contexts, three seeds "
     "of three, and neither does from the same words in random order",
 )
+trained = word2vec.train(company.ids, 60, 16, **{**company.settings, "power": 1.0})
 
 
 def agreement(text):
-    """Correlation of skip-gram's scores with PMI - ln K, over the pairs that meet."""
-    from scratch_embed.text import ppmi
-
+    """Correlation of skip-gram's scores with PMI - ln K, over the pairs that meet in a text."""
     X = ppmi.cooccurrence(text, 60, window=1)
     i, j = np.nonzero(X)
     share = X / X.sum()
     pmi = np.log(share[i, j] / (share.sum(axis=1)[i] * share.sum(axis=0)[j]))
-    run = word2vec.train(company.ids, 60, 16, **{**company.settings, "power": 1.0})
-    return float(np.corrcoef((run.vectors @ run.outputs.T)[i, j], pmi)[0, 1])
+    return float(np.corrcoef((trained.vectors @ trained.outputs.T)[i, j], pmi)[0, 1])
 
 
 measured(

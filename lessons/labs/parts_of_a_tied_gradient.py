@@ -28,7 +28,7 @@ from scratch_embed.text import toy
 
 begin()
 SEEDS, V, RATES = range(5), 100, (0.5, 1.0, 2.0, 4.0)
-MOMENTS = {"seeds": SEEDS, "budgets": (0, 20, 1000), "quick_budgets": (0, 20, 100)}  # steps
+MOMENTS = {"seeds": SEEDS, "budgets": (0, 20, 1000), "quick_budgets": (0, 20, 60)}  # steps
 
 # %% [markdown]
 # ## The two parts
@@ -70,6 +70,14 @@ def learn(seed, steps, model, rate=1.0, use=(1, 1)):
         W -= rate * dW
 
 
+@cache
+def learned(seed, steps, width, tied=True):
+    """A model after so many steps of rate 1, to be looked at only."""
+    model = start(seed, width, tied)
+    learn(seed, steps, model)
+    return model
+
+
 # %% [markdown]
 # ## Do they point the same way?
 # The cosine of the two parts, over the whole text, after so many steps; rounded to 0.01.
@@ -77,9 +85,7 @@ def learn(seed, steps, model, rate=1.0, use=(1, 1)):
 
 # %%
 def cosine_of_parts(seed, budget, width, tied=True):
-    model = start(seed, width, tied)
-    learn(seed, budget, model)
-    _, a, b, _ = parts(*model, *pairs_of(seed)[0])
+    _, a, b, _ = parts(*learned(seed, budget, width, tied), *pairs_of(seed)[0])
     return round(geometry.cosine(a.ravel(), b.ravel()), 2)
 
 
@@ -103,10 +109,8 @@ for way in [*tied_ways, *apart]:
 
 # %%
 def smaller_gain(seed, budget, width):
-    model = start(seed, width)
-    learn(seed, budget, model)
-    (E, _, W), pairs = model, pairs_of(seed)[0]
-    before, a, b, _ = parts(*model, *pairs)
+    (E, _, W), pairs = learned(seed, budget, width), pairs_of(seed)[0]
+    before, a, b, _ = parts(E, E, W, *pairs)
     moved = E - (a + b)
     gains = before - parts(moved, E, W, *pairs)[0], before - parts(E, moved, W, *pairs)[0]
     return round(1000 * min(gains), 2)
@@ -142,7 +146,8 @@ only = {
     "neither": {"use": (0, 0)},
     "two tables": {"tied": False},
 }
-losses = across(unseen_loss, only, seeds=SEEDS, budgets=(100, 1000), unit="nats")
+BUDGETS = {"seeds": SEEDS, "budgets": (100, 1000), "quick_budgets": (40,)}
+losses = across(unseen_loss, only, unit="nats", **BUDGETS)
 losses.show()
 for way in ("reading's part", "neither"):
     losses.claim("both parts", "below", way, by=0.01)

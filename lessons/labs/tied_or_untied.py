@@ -113,7 +113,7 @@ for tied, name in NAMES.items():
     settings = {"of": of_model, "tied": tied}
     ways[f"{name}, shuffled"] = {**settings, "width": 16, "shuffled": True}
     ways |= {f"{name}, D = {width}": {**settings, "width": width} for width in WIDTHS}
-results = across(score, ways, seeds=SEEDS, budgets=BUDGETS, quick_budgets=(96,), unit="nats")
+results = across(score, ways, seeds=SEEDS, budgets=BUDGETS, quick_budgets=(48,), unit="nats")
 results.show()
 for (tied, name), width in product(NAMES.items(), WIDTHS):
     chosen = sorted(kept[tied, width, seed][3] for seed in SEEDS if (tied, width, seed) in kept)
@@ -154,7 +154,7 @@ results.conclude(told, bool(np.abs(gaps).max() < 0.02))
 # %%
 narrow = {way: ways[way] for way in (f"tied, D = {WIDTHS[0]}", f"untied, D = {WIDTHS[0]}")}
 later = across(
-    score, narrow, seeds=SEEDS, budgets=(4 * BUDGETS[-1],), quick_budgets=(128,), unit="nats"
+    score, narrow, seeds=SEEDS, budgets=(4 * BUDGETS[-1],), quick_budgets=(64,), unit="nats"
 )
 later.show()
 tell(later, f"tied, D = {WIDTHS[0]}", f"untied, D = {WIDTHS[0]}")
