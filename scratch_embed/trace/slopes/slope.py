@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -79,14 +79,23 @@ def dot(pairs: list[tuple[str, str]], a, b, more: list = ()) -> list[str]:
     >>> dot([("h[0]", "E[1,0]"), ("h[1]", "E[1,1]")], [0.5, 2], [-1, 3])
     ['h[0]*E[1,0] + h[1]*E[1,1]', '0.5*(-1) + 2*3']
     """
-    left = len(pairs) - MOST if len(pairs) > MOST + 1 else 0
-    kept = slice(0, len(pairs) - left)
-    rest = [f"... ({left:,} more)"] if left else []
-    names = [f"{x}*{y}" for x, y in pairs[kept]]
-    numbers = [f"{factor(x)}*{factor(y)}" for x, y in zip(a[kept], b[kept])]
+    shown, rest = some(pairs)
+    names = [f"{x}*{y}" for x, y in shown]
+    numbers = [f"{factor(x)}*{factor(y)}" for _, x, y in zip(shown, a, b)]
     names += [*rest, *(name for name, _ in more)]
     numbers += [*rest, *(factor(value) for _, value in more)]
     return [" + ".join(names), " + ".join(numbers)]
+
+
+def some(terms: Sequence) -> tuple[Sequence, list[str]]:
+    """The terms of a sum that are written out, and what is written for the others, if any.
+
+    >>> some([3, 1, 4, 1, 5, 9])
+    ([3, 1, 4, 1], ['... (2 more)'])
+    """
+    if len(terms) <= MOST + 1:
+        return terms, []
+    return terms[:MOST], [f"... ({len(terms) - MOST:,} more)"]
 
 
 def short(x) -> str:
