@@ -13,7 +13,8 @@ from tests.mutants.mutate import mutants
 from tests.mutants.trial import PASSED, ROOT, Project
 
 # The files of each part, and the tests that answer for it: its own first.
-TABLES = [f"tests/kernels/test_{name}.py" for name in ("tables", "ids", "sums", "steps")]
+KERNELS = ("tables", "tables_given", "ids", "sums", "steps")
+TABLES = [f"tests/kernels/test_{name}.py" for name in KERNELS]
 PARTS = {
     "tensor": (
         ["tensor/*.py"],
