@@ -225,35 +225,38 @@ neighbours.claim("untied, nearest", "above", "untied, any other", by=0.3)
 
 # %% [markdown]
 # ## The picture
-# Medians with the range over the seeds, at the longest budget; beside it, for each width, by how
+# A mark is a seed, a stroke the median, at the longest budget; beside it, for each width, by how
 # much the tied model is ahead, at each budget.
 
 
 # %%
-def _with_range(ax, x, values, **look):
-    """A line through the medians of values (points, seeds), and bars over their range."""
-    middle = np.median(values, axis=1)
-    bars = np.abs([values.min(axis=1) - middle, values.max(axis=1) - middle])
-    ax.errorbar(x, middle, bars, capsize=4, **look)
+def _seeds_and_median(ax, values, shift, marker, **look):
+    """A column of marks for each point of values (points, seeds), and a stroke at its median.
+
+    shift moves the columns aside, so that those of several series stand next to each other.
+    """
+    at = np.arange(len(values)) + shift
+    seeds = np.broadcast_to(at[:, None], values.shape)
+    ax.plot(at, np.median(values, axis=1), "_", ms=19, mew=2, color=look["color"])
+    ax.plot(seeds.ravel(), values.ravel(), marker, ms=5, mec="white", mew=0.5, **look)
 
 
 figure, (left, right) = plot.figure(1, 2, size=(11, 4.4))
-for name, colour, marker in zip(NAMES.values(), plot.CYCLE, plot.MARKERS):
+for k, (name, colour, marker) in enumerate(zip(NAMES.values(), plot.CYCLE, plot.MARKERS)):
     finals = np.array([results.final(f"{name}, D = {width}") for width in WIDTHS])
-    _with_range(left, WIDTHS, finals, label=name, color=colour, marker=marker)
+    look = {"label": name, "color": colour, "marker": marker}
+    _seeds_and_median(left, finals, 0.2 * k - 0.1, **look)
 left.axhline(np.median(results.final("the truth")), color="grey", ls="--", label="the truth")
-left.set_xscale("log", base=2)
-left.set_xticks(WIDTHS, WIDTHS)
+left.set_xticks(range(len(WIDTHS)), WIDTHS)
 left.set(xlabel="columns D", ylabel="loss on unseen text, nats")
 left.set_title(f"Widths (unigram: {np.median(results.final('unigram')):.2f} nats)")
-for width, colour, marker in zip(WIDTHS, plot.CYCLE, plot.MARKERS):
+for k, (width, colour, marker) in enumerate(zip(WIDTHS, plot.CYCLE, plot.MARKERS)):
     untied, tied = results.scores[f"untied, D = {width}"], results.scores[f"tied, D = {width}"]
     ahead = np.array([untied[budget] - tied[budget] for budget in untied])
-    _with_range(right, list(untied), ahead, label=f"D = {width}", color=colour, marker=marker)
+    look = {"label": f"D = {width}", "color": colour, "marker": marker}
+    _seeds_and_median(right, ahead, 0.18 * k - 0.27, **look)
 right.axhline(0, color="black", lw=0.8)
-right.set_xscale("log")
-right.set_xticks(list(untied), [f"{budget:,}" for budget in untied])
-right.minorticks_off()
+right.set_xticks(range(len(untied)), [f"{budget:,}" for budget in untied])
 right.set(xlabel="budget, steps", ylabel="nats", title="By how much the tied model is ahead")
 for ax in (left, right):
     ax.legend()
