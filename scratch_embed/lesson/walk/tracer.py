@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from scratch_embed import learning
 from scratch_embed.lesson.record import Record
 from scratch_embed.look import keys
 from scratch_embed.look.terminal import paint
@@ -30,9 +31,12 @@ class Seen(NamedTuple):
 
 @contextmanager
 def watching_backward(path: Path) -> Iterator[dict[int, Seen]]:
-    """Trace the first backward() that each line of a file leads to, by line, in this block."""
+    """Trace the first backward() that each line of a file leads to, by line, in this block.
+
+    A training keeps whole tapes meanwhile: of a lean one there would be no numbers to tell.
+    """
     found: dict[int, Seen] = {}
-    backward = Variable.backward
+    backward, lean = Variable.backward, learning.lean
 
     def watched(self, grad=None):
         inner = sys._getframe(1)
@@ -42,11 +46,11 @@ def watching_backward(path: Path) -> Iterator[dict[int, Seen]]:
             found[frame.f_lineno] = Seen(frame.f_lineno, walk)
         return backward(self, grad)
 
-    Variable.backward = watched
+    Variable.backward, learning.lean = watched, nullcontext
     try:
         yield found
     finally:
-        Variable.backward = backward
+        Variable.backward, learning.lean = backward, lean
 
 
 def _scopes(frame: FrameType, inner: FrameType) -> list[dict]:

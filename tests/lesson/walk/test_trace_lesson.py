@@ -93,6 +93,28 @@ def test_the_command_line_takes_one_lesson_and_one_way_to_walk(lessons, capsys):
         assert "--trace" in capsys.readouterr().err
 
 
+TRAINED = """\
+# %%
+import numpy as np
+from scratch_embed import SGD
+from scratch_embed.models import NextToken, train
+model = NextToken(5, 2)
+before = model.embed.weight.numpy().copy()
+train(model, np.arange(5), SGD(model.parameters(), lr=0.1), 2, 3)
+assert not np.array_equal(model.embed.weight.numpy(), before)
+"""
+
+
+def test_a_step_of_a_training_is_walked_though_it_would_keep_no_more_than_it_needs(tmp_path):
+    path = tmp_path / "ch07_trained.py"
+    path.write_text(TRAINED, encoding="utf-8")
+    with watching_backward(path) as found:
+        record = run(load(path))
+    assert record.passed, record.failures
+    steps = [step.name for seen in found.values() for step in seen.trace.forward]
+    assert steps == ["lookup_1", "U.T", "logits", "loss"]
+
+
 def test_lesson_11_shows_wrong_orders_and_a_trace_to_walk(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lessons"
     folder.mkdir()
