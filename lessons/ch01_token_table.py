@@ -196,8 +196,9 @@ from scratch_embed.text import corpus
 text = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
 tokens = corpus.words(text)
 vocabulary = corpus.Vocabulary.from_tokens(tokens, max_size=20_000)
-if len(tokens) < 20_000:
-    raise SystemExit(f"the text has {len(tokens):,} words, and this takes 20,000")
+if len(tokens) < 20_000 or len(vocabulary) <= 100:
+    found = f"{len(tokens):,} words, {len(vocabulary) - 1:,} different"
+    raise SystemExit(f"the text has {found}; this takes 20,000, and 100 different")
 text_ids = vocabulary.encode(tokens)
 counts = vocabulary.counts[1:]  # row 0 is for words without a row of their own
 print(f"  {len(tokens):,} words, {len(counts):,} different")

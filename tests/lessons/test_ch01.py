@@ -48,12 +48,15 @@ def test_the_lesson_passes_on_a_small_text(lesson, tmp_path, capsys):
     assert (moved[updates == 0] == 0).all() and (moved[updates > 0] > 0).all()
 
 
-def test_a_tiny_text_is_told_in_one_sentence(lesson, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("times", "found"), [(1, "6 words, 5 different"), (4000, "24,000 words, 5 different")]
+)
+def test_a_tiny_text_is_told_in_one_sentence(lesson, tmp_path, capsys, times, found):
     path = tmp_path / "tiny.txt"
-    path.write_text("the cat sat on the mat", encoding="utf-8")
+    path.write_text("the cat sat on the mat " * times, encoding="utf-8")
     record = run(lesson, Options(text=path, quick=True))
     (failure,) = record.failures
-    assert re.match(r"the text has 6 words, and this takes 20,000", failure.text)
+    assert re.match(f"the text has {found}; this takes 20,000, and 100 different", failure.text)
     assert "\n" not in failure.text and "Traceback" not in capsys.readouterr().err
     assert not record.passed
 

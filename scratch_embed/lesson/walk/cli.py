@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import builtins
 import difflib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -92,6 +93,12 @@ def guarded(work) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(sentence(error), file=sys.stderr)  # as of `> lessons.txt` on a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _main(course: Course, argv: list[str]) -> int:

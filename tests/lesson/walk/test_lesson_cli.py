@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -10,7 +11,7 @@ import sys
 
 import pytest
 
-from scratch_embed.lesson.walk.cli import main
+from scratch_embed.lesson.walk.cli import guarded, main
 from tests.lesson.lesson_demo import write
 from tests.lesson.walk.test_lesson_runner import ROOT, script
 
@@ -296,3 +297,16 @@ def test_the_map_of_the_course_and_the_help(capsys):
     with pytest.raises(SystemExit) as left:
         main(ROOT / "lessons", ["--help"])
     assert left.value.code == 0 and "--ledger FILE" in capsys.readouterr().out
+
+
+def test_a_full_disk_behind_the_output_is_a_sentence(monkeypatch, capsys):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def fileno(self):
+            return os.open(os.devnull, os.O_WRONLY)
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert guarded(lambda: print("a lesson") or 0) == 1
+    assert capsys.readouterr().err == "No space left on device.\n"
