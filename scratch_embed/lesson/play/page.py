@@ -12,32 +12,32 @@ from __future__ import annotations
 import base64
 import html
 import json
-import sys
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
-
-from tqdm import tqdm
 
 from scratch_embed.files import replacing
 from scratch_embed.lesson.play.frames import Frame, frame, kind, pieces, told
 from scratch_embed.simulations import Scene, Simulation, load
+from scratch_embed.training.progress import Progress
 
 
-def write_page(name: str, path: str | Path, progress: bool = True) -> Path:
-    """Write the page of a simulation. OSError where nothing can be written."""
+def write_page(name: str, path: str | Path) -> Path:
+    """Write the page of a simulation, and say how far it is. OSError where nothing can be written.
+
+    Ctrl-C ends it, and leaves the file that was there before.
+    """
     simulation = load(name)
     with replacing(path) as temporary:
-        temporary.write_text(page(simulation, progress), encoding="utf-8")
+        temporary.write_text(page(simulation, _telling), encoding="utf-8")
     return Path(path)
 
 
-def page(simulation: Simulation, progress: bool = False) -> str:
-    """The page with all states in it."""
+def page(simulation: Simulation, progress: Callable[[list], Iterable] = iter) -> str:
+    """The page with all states in it. `progress` wraps them, as tqdm does."""
     scene, kept, shown = Scene(simulation), {}, []
-    states = tqdm(simulation.states(), total=simulation.num_states, unit="state", leave=False,
-                  disable=not (progress and sys.stderr.isatty()))  # fmt: skip
-    for values in states:
+    for values in progress(list(simulation.states())):
         at = frame(scene, **values)
         numbers = [f"{key}\t{value}" for key, value in at.numbers.items()]
         shown.append([[kept.setdefault(piece, len(kept)) for piece in some]
@@ -45,6 +45,14 @@ def page(simulation: Simulation, progress: bool = False) -> str:
     block = json.dumps({"pieces": list(kept), "frames": shown}, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(block.encode("utf-8"), 9)).decode("ascii")
     return filled(simulation, frame(scene, **simulation.defaults), packed)
+
+
+def _telling(states: list) -> Iterator[dict]:
+    with Progress(0, len(states), "state") as progress:
+        for at in progress:
+            yield states[at]
+    if progress.stopped:
+        raise KeyboardInterrupt
 
 
 def live_page(simulation: Simulation, first: Frame) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import signal
 import threading
 import zlib
 from contextlib import contextmanager
@@ -113,9 +114,13 @@ def test_a_page_holds_every_state_and_asks_nobody():
     assert "{{" not in text.replace("${", "")
 
 
-def test_a_page_is_written_whole_or_not_at_all(only_ours, tmp_path, monkeypatch):
+def test_a_page_is_written_whole_or_not_at_all_and_a_log_is_told(
+    only_ours, tmp_path, monkeypatch, capsys
+):
     path = tmp_path / "ours.html"
     assert page.write_page("ours", path).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("state 12 of 12; ")  # a line each ten seconds
     path.write_text("before")
 
     def breaks(*_, **values):
@@ -125,6 +130,20 @@ def test_a_page_is_written_whole_or_not_at_all(only_ours, tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         page.write_page("ours", path)
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_ctrl_c_ends_a_page_after_the_state_under_way(only_ours, tmp_path, monkeypatch):
+    drawn, draw = [], page.frame
+
+    def interrupted(scene, **values):
+        drawn.append(values)
+        signal.raise_signal(signal.SIGINT)
+        return draw(scene, **values)
+
+    monkeypatch.setattr(page, "frame", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        page.write_page("ours", tmp_path / "ours.html")
+    assert len(drawn) == 1 and list(tmp_path.iterdir()) == []
 
 
 # ---- the server ----------------------------------------------------------------------------------
