@@ -121,6 +121,16 @@ def test_a_click_in_the_picture_chooses_the_word(open_page):
     assert page.locator("#control-word option:checked").text_content() == "kitten"
 
 
+def test_a_menu_is_moved_by_keys(open_page):
+    """The tokenizer's, in place of the line to type in that a page without a server lacks."""
+    page = open_page("simulations/tokenizer")
+    page.locator("body[data-ready]").wait_for()
+    menu, numbers = page.locator("#control-text"), page.locator("#numbers")
+    told, chosen = numbers.text_content(), menu.input_value()
+    menu.press("ArrowDown")
+    assert menu.input_value() != chosen and numbers.text_content() != told
+
+
 def test_a_fold_opens_and_on_paper_all_are_open(open_page):
     page = open_page("lessons/ch00_lookup")
     fold = page.locator("article details").first
