@@ -64,7 +64,10 @@ def load(path: str | os.PathLike) -> dict:
         try:
             with np.load(file, allow_pickle=False) as entries:
                 arrays = {name: entries[name] for name in entries.files}
-            return _with_arrays(json.loads(str(arrays.pop(PLAIN))), arrays)
+            parts = _with_arrays(json.loads(str(arrays.pop(PLAIN))), arrays)
+            if not isinstance(parts, dict):
+                raise TypeError(f"it holds a {type(parts).__name__} and no parts with names")
+            return parts
         except DAMAGE as error:
             raise ValueError(
                 f"{path} is no checkpoint, or only a part of one ({type(error).__name__}: "

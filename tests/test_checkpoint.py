@@ -137,6 +137,12 @@ def test_a_file_of_something_else_is_told(content, tmp_path):
         checkpoint.load(tmp_path / "c")
 
 
+def test_a_list_is_no_checkpoint(tmp_path):
+    np.savez(tmp_path / "run.npz", plain=np.array("[1]"))
+    with pytest.raises(ValueError, match="is no checkpoint.*it holds a list"):
+        checkpoint.load(tmp_path / "run.npz")
+
+
 def test_an_array_alone_is_no_checkpoint(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros(2))
     with pytest.raises(ValueError, match="no checkpoint"):

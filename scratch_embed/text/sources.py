@@ -98,21 +98,25 @@ def _in_memory(name: str, data: bytes) -> Source:
 
 
 def _text_files(folder: Path, without: str | os.PathLike | None) -> list[Path]:
-    found = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in ENDINGS
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-        and path.stat().st_size
-        and not (without and os.path.exists(without) and path.samefile(without))
-    )
+    found = []
+    for inside, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(inside, name) for name in names if not name.startswith(".")):
+            if path.suffix.lower() not in ENDINGS or not path.is_file() or not path.stat().st_size:
+                continue
+            if not (without and os.path.exists(without) and path.samefile(without)):
+                found.append(path)
+    found.sort()
     if not found:
         raise ValueError(
             f"{folder} holds no text: files that end in {', '.join(ENDINGS)} are read, and not "
             "empty ones. Name a file to have it read whatever it is called."
         )
     return found
+
+
+def _refuse(error: OSError) -> None:
+    raise error  # a folder that cannot be opened: to pass over it would be to read half a text
 
 
 def _decode(name: str, data: bytes, offset: int, line: int) -> str:

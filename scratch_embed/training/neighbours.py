@@ -126,6 +126,8 @@ class Table:
     def analogy(self, a: str, b: str, c: str, k: int) -> dict:
         """What is nearest to b - a + c: with the three left out, and with them allowed."""
         rows = [self.row(word) for word in (b, a, c)]
+        if len(self.words) < 4:
+            raise ValueError(f"of {len(self.words)} words, none is left to answer an analogy")
         k = min(k, len(self.words) - 3)
         out, allowed = (
             self._named(geometry.analogy(self.unit, *rows, k, exclude=left_out))
@@ -183,6 +185,9 @@ def agreement(table: Table, path: Path, seed: int) -> dict:
         )
     cosines = np.array([table.unit[table.row(a)] @ table.unit[table.row(b)] for a, b, _ in used])
     scores = np.array([pair.score for pair in used])
+    if np.ptp(scores) == 0 or np.ptp(cosines) == 0:
+        equal = "scores" if np.ptp(scores) == 0 else "cosines"
+        raise ValueError(f"the {equal} of all {len(used)} pairs in {path} are equal: no order")
     rho = geometry.rank_correlation(cosines, scores)
     rng = np.random.default_rng(seed)
     chance = np.array(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +48,22 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert all_words(tmp_path) == ["one", "two", "three"]
+
+
+def test_a_folder_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
+    """Whoever runs the tests may be allowed everything: so the system's answer is played."""
+    (tmp_path / "a.txt").write_text("a", encoding="utf-8")
+    (tmp_path / "closed").mkdir()
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError, match="closed"):
+        open_source(tmp_path)
 
 
 def test_standard_input_and_the_standard_text(monkeypatch):

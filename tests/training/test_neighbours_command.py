@@ -99,12 +99,17 @@ def test_vectors_of_one_number_have_neighbours_and_no_picture(capsys):
         (["animals.npz", "--similarity", "bad.tsv"], "bad.tsv, line 2: 'dog' is not two words"),
         (["animals.npz", "--similarity", "few.tsv"], "has 1 pairs, and 1 of them have vectors"),
         (["model.kv"], "is a pickle"),
+        (["animals.npz", "--similarity", "equal.tsv"], "scores of all 3 pairs in equal.tsv are eq"),
+        (["three.txt", "--analogy", "a", "b", "c"], "of 3 words, none is left to answer"),
         (["one.txt"], "one.txt holds one word, 'a', and no neighbour"),
     ],
 )
 def test_what_cannot_be_answered_is_a_sentence(capsys, argv, said):
     Path("bad.tsv").write_text("dog\tcat\t1\ndog\n", encoding="utf-8")
     Path("few.tsv").write_text("dog\tcat\t1\n", encoding="utf-8")
+    equal = "dog\tcat\t1\ndog\tpuppy\t1\nkitten\tcat\t1\n"
+    Path("equal.tsv").write_text(equal, encoding="utf-8")
+    Path("three.txt").write_text("a 1 2\nb 2 1\nc 1 1\n", encoding="utf-8")
     Path("one.txt").write_text("a 1 2\n", encoding="utf-8")
     assert neighbours.main(argv) == 1
     err = capsys.readouterr().err
