@@ -92,14 +92,13 @@ def trials(project: Project, name: str, sample: int, seed: int):
 
 
 def _own_first(stem: str, tests: list[str]) -> list[str]:
-    """The tests that bear the name of the file, and then all of them."""
-    own = [
-        path.relative_to(ROOT).as_posix()
-        for test in tests
-        if (ROOT / test).is_dir()
-        for path in sorted((ROOT / test).glob(f"test_*{stem}*.py"))
+    """All files of these tests, first those that bear the name of the source."""
+    paths = [ROOT / test for test in tests]
+    files = [file for path in paths for file in (sorted(path.glob("test_*.py")) or [path])]
+    return [
+        file.relative_to(ROOT).as_posix()
+        for file in sorted(files, key=lambda file: stem not in file.stem)
     ]
-    return [*own, *tests]
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = 1.5  # seconds of the processor, however busy it is; a test that takes longer is left out,
 # as is one that needs compiled loops
+NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED  # as of a source without an example
 FOUND, PASSED, ENDLESS = "found", "passed", "endless"
 
 
@@ -53,14 +54,17 @@ class Project:
         right = path.read_bytes()
         path.write_text(source, encoding="utf-8")
         try:
-            arguments = [*tests, "-x", *(f"--deselect={name}" for name in left_out)]
-            code = self.run(arguments, patience)
+            options = ["-x", *(f"--deselect={name}" for name in left_out)]
+            code = self.run(tests, patience, options)
         finally:
             path.write_bytes(right)
         return ENDLESS if code is None else PASSED if code == 0 else FOUND
 
-    def run(self, arguments: list[str], patience: float, plugin=None) -> int | None:
-        """pytest's exit code, in a fork; None when it had to be killed.
+    def run(self, tests: list[str], patience: float, options=(), plugin=None) -> int | None:
+        """0 when all tests pass, in a fork; None when it had to be killed.
+
+        Each file or folder of tests is read when its turn comes: most mistakes are seen by the
+        first, and to read the others would take longer than to run it.
 
         patience : seconds of the processor, since a busy machine makes no mistake endless; a test
             that only waits is given ten times as many by the clock.
@@ -76,8 +80,14 @@ class Project:
             sys.path.insert(0, str(self.folder))
             for name in [name for name in sys.modules if name.startswith(("tests", "scratch_"))]:
                 del sys.modules[name]
-            options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--doctest-modules"]
-            os._exit(pytest.main([*options, *arguments], plugins=[plugin] if plugin else []))
+            always = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--doctest-modules"]
+            plugins, failed = [plugin] if plugin else [], False
+            for test in tests:
+                code = pytest.main([*always, *options, test], plugins=plugins)
+                failed = failed or code not in (pytest.ExitCode.OK, NOTHING)
+                if failed and "-x" in options:
+                    break
+            os._exit(int(failed))
         until = time.monotonic() + 10 * patience
         done = 0
         try:
