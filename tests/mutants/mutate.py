@@ -34,7 +34,8 @@ def mutants(source: str) -> list[Mutant]:
     [('-n if n < 3 else n', '-n if not n < 3 else n'), ('n < 3', 'n <= 3'), ('-n', 'n'), ('3', '4')]
     """
     tree = ast.parse(source)
-    places = [node for node in ast.walk(tree) if node not in _left_alone(tree)]
+    alone = _left_alone(tree)
+    places = [node for node in ast.walk(tree) if node not in alone]
     made = []
     for place in places:
         for change in _changes(place):
