@@ -236,6 +236,23 @@ def test_threads_share_out_the_pieces_of_a_gather(rows, threads, monkeypatch):
         assert np.array_equal(gather(table, ids, out), table[ids])
 
 
+def test_the_parts_of_groups_meet_and_do_not_overlap(threads, monkeypatch):
+    """Two threads that wrote one row would race, and mostly the sum would be right all the same."""
+    cuts = []
+
+    def run(loop, parts, *given):
+        cuts.append(given[-1])
+        return threads_run(loop, parts, *given)
+
+    threads_run, groups = tables.run, group_rows(np.arange(40) % 11, 11)
+    monkeypatch.setattr("scratch_embed.kernels.threads.PART", 25)
+    monkeypatch.setattr(tables, "run", run)
+    threads(4)
+    sum_groups(normal((40, 3)), groups)
+    edges = cuts[-1]
+    assert len(edges) == 5 and (np.diff(edges) > 0).all() and edges[[0, -1]].tolist() == [0, 11]
+
+
 def test_the_number_of_threads_can_be_set_and_read(threads):
     threads(3)
     assert get_num_threads() == 3
