@@ -132,6 +132,8 @@ def test_out_must_fit():
     ]:
         with pytest.raises(ValueError, match=message):
             gather(table, [0, 1], out=out)
+    with pytest.raises(ValueError, match="shares memory with the table"):
+        gather(table, [1, 2, 3, 0], out=table)  # each row would be read after it was written
     with pytest.raises(TypeError, match="out must be a NumPy array, got list"):
         gather(table, [0, 1], out=[[0.0] * 3] * 2)
 
