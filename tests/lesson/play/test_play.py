@@ -270,7 +270,8 @@ def test_what_play_shows_as_a_moving_picture(only_ours, tmp_path):
     still = Scene(OURS, where=4, loud=True)
     still.figure.canvas.draw()
     shown = np.asarray(still.figure.canvas.buffer_rgba())[..., :3]
-    off = [np.abs(frame.astype(int) - shown).mean() for frame in frames]
+    # only what differs by much: how a GIF rounds colours depends on the version of Matplotlib
+    off = [(np.abs(frame.astype(int) - shown) > 100).mean() for frame in frames]
     assert int(np.argmin(off)) == 2 and off[2] < off[0] / 2
     assert list(tmp_path.iterdir()) == [path]
 
