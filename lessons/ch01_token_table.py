@@ -209,8 +209,7 @@ print("  the rarest:       ", " ".join(vocabulary.tokens[-5:]))
 q_half = guess("How many different words make up half of the text?")
 q_rare = guess("And what share of the rows occurs five times or less?", unit=" percent")
 half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2)) + 1
-print(f"  rank     1: {counts[0]:,} times")
-for rank in (10, 100, len(counts) // 4):
+for rank in (1, 10, 100, len(counts) // 4):
     print(f"  rank {rank:>5,}: {counts[rank - 1]:,} times")
 q_half.answer(half, tolerance=40, because="a few words do nearly all the work in any language")
 q_rare.answer(

@@ -205,5 +205,5 @@ def test_help_names_the_unit_of_every_option(capsys):
         word2vec.main(["--help"])
     out = " ".join(capsys.readouterr().out.split())
     assert left.value.code == 0
-    for words in ("--dim NUMBERS", "--save-every SECONDS", "--min-count TIMES", "(above 0; 0.05)"):
+    for words in ("--dim NUMBERS", "--save-every SECONDS", "--min-count TIMES", "default 0.05"):
         assert words in out
