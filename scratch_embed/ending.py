@@ -20,7 +20,7 @@ def ended(work: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return UNREAD
     except OSError as error:
         print(sentence(error), file=sys.stderr)
@@ -30,6 +30,11 @@ def ended(work: Callable[[], int]) -> int:
         print("\nStopped.", file=sys.stderr)
         return STOPPED
     return 1
+
+
+def silence() -> None:
+    """Lead nowhere what is still to be printed, at which Python would stumble again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def open_streams() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from scratch_embed import functional as F
+from scratch_embed.ending import STOPPED, UNREAD, silence
 from scratch_embed.gradcheck.catalogue import Case, cases, titles
 from scratch_embed.gradcheck.check import gradcheck
 from scratch_embed.gradcheck.numeric import METHODS
@@ -107,7 +107,7 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(STOPPED)
     except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        silence()
+        sys.exit(UNREAD)

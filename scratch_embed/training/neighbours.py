@@ -79,7 +79,7 @@ def work(run: Run) -> int:
     results["words"] = len(table.words)
     results["nearest"] = {word: table.nearest(word, options.nearest) for word in asked}
     for word, near in results["nearest"].items():
-        print(harmless(f"\nnearest to {word}, by cosine:\n{listed(near)}"))
+        print(f"\nnearest to {harmless(word)}, by cosine:\n{listed(near)}")
     results["analogies"] = [table.analogy(*three, options.nearest) for three in options.analogy]
     for found in results["analogies"]:
         a, b, c = found["asked"]

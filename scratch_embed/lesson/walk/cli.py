@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from scratch_embed.ending import STOPPED, UNREAD, open_streams
+from scratch_embed.ending import STOPPED, UNREAD, open_streams, silence
 from scratch_embed.files import check_writable, replacing, sentence
 from scratch_embed.lesson import notes
 from scratch_embed.lesson.record import Options, running
@@ -91,13 +91,13 @@ def guarded(work) -> int:
         print("\nStopped.", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return UNREAD
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         print(sentence(error), file=sys.stderr)  # as of `> lessons.txt` on a full disk
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 1
 
 
