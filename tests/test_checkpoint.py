@@ -7,7 +7,17 @@ import zipfile
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Adam, AdamW, LazyAdam, RMSProp, RowAdagrad, checkpoint
+from scratch_embed import (
+    SGD,
+    Adagrad,
+    Adam,
+    AdamW,
+    LazyAdam,
+    RMSProp,
+    RowAdagrad,
+    Tensor,
+    checkpoint,
+)
 from scratch_embed.models import NextToken, train
 from scratch_embed.optim import warmup_cosine
 
@@ -151,7 +161,17 @@ def test_an_array_alone_is_no_checkpoint(tmp_path):
         checkpoint.load(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("part", [{1: 2}, {"f": print}, {"o": np.array([print])}, [{1, 2}]])
+@pytest.mark.parametrize(
+    "part",
+    [
+        {1: 2},
+        {"f": print},
+        {"o": np.array([print])},
+        [{1, 2}],
+        np.complex64(1),
+        np.ma.array([1.0], mask=[1]),
+    ],
+)
 def test_what_cannot_be_written_is_refused_and_the_old_file_stays(part, tmp_path):
     path = tmp_path / "c"
     checkpoint.save(path, step=1)
@@ -202,7 +222,7 @@ def test_a_wrong_state_of_a_model_is_named_and_nothing_moves(change, error, word
         (lambda s: s["options"].append({}), ValueError, "of 2 groups; here are 1"),
         (lambda s: s["state"][1].pop("m"), KeyError, "parameter 1 of Adam lacks m"),
         (lambda s: s["state"][1].update(m=np.zeros(3)), ValueError, r"state\[1\]\['m'\] has shape"),
-        (lambda s: s["state"][0].update(t=0), ValueError, r"state\[0\]\['t'\] is 0"),
+        (lambda s: s["state"][0].update(t=-1), ValueError, r"state\[0\]\['t'\] is -1"),
     ],
 )
 def test_a_wrong_state_of_an_optimiser_is_named_and_nothing_moves(change, error, words):
@@ -216,6 +236,34 @@ def test_a_wrong_state_of_an_optimiser_is_named_and_nothing_moves(change, error,
     assert after["options"] == before["options"]
     for mine, kept in zip(after["state"], before["state"]):
         assert all(np.array_equal(mine[name], kept[name]) for name in kept)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.9, 0.0), (0.0, 0.9)])
+def test_a_state_fits_its_optimiser_also_after_its_options_were_changed(before, after):
+    """A momentum that was switched off leaves no velocity, and one switched on begins at 0."""
+    ends = []
+    for resumed in (False, True):
+        w = Tensor(np.ones(3), requires_grad=True)
+        optimizer = SGD([w], lr=0.1, momentum=before)
+        for t in range(4):
+            if t == 2:
+                optimizer.momentum = after
+                if resumed:
+                    saved = optimizer.state_dict()
+                    optimizer = SGD([w], lr=0.1)
+                    optimizer.load_state_dict(saved)
+            w.grad = np.arange(3.0)
+            optimizer.step()
+        ends.append(w.data.tobytes())
+    assert ends[0] == ends[1]
+
+
+def test_a_state_that_was_put_there_before_the_first_step_is_saved_too():
+    w = Tensor(np.ones(3), requires_grad=True)
+    optimizer, other = Adagrad([w]), Adagrad([w])
+    optimizer.state[0]["sum"] = np.full(3, 0.1)
+    other.load_state_dict(optimizer.state_dict())
+    assert other.state[0]["sum"].tolist() == [0.1] * 3 and other.state[0]["t"] == 0
 
 
 def test_a_state_on_disk_is_written_into():

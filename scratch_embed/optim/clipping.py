@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from scratch_embed.ops.floats import floating
+from scratch_embed.optim.groups import leaves, listed
 from scratch_embed.optim.options import in_range
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
@@ -18,12 +20,14 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
         n = sqrt(sum of g^2 over every entry of every gradient)        g *= min(1, max_norm / n)
 
     The direction stays; only the step becomes shorter. Call it between `backward` and `step`.
-    A parameter without gradient is passed by, a RowGrad counts what its rows add up to. Each
-    `param.grad` is replaced by a shortened copy: one that another tensor shares stays as it is.
+    A parameter without gradient is passed by, one that comes twice is taken once, and a RowGrad
+    counts what its rows add up to. Each `param.grad` is replaced by a shortened copy: one that
+    another tensor shares stays as it is.
 
     Returns n, the length before: print it now and then to see whether the bound is ever reached.
-    Raises TypeError and ValueError for a max_norm that is no number >= 0, and FloatingPointError
-    when n is NaN or infinite: no factor would help, and nothing is changed.
+    Raises TypeError and ValueError for a max_norm that is no number >= 0 and for params that an
+    optimiser would not take, and FloatingPointError when n is NaN or infinite: no factor would
+    help, and nothing is changed.
 
     >>> E = Tensor(np.zeros((2, 1)), requires_grad=True)
     >>> E.grad = np.array([[3.0], [4.0]])
@@ -33,7 +37,7 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     [[0.6], [0.8]]
     """
     max_norm = in_range("max_norm", max_norm)
-    params = [param for param in params if param.grad is not None]
+    params = [param for param in leaves(listed(params), "params") if param.grad is not None]
     norm = math.sqrt(sum(_squares(param.grad) for param in params))
     if not math.isfinite(norm):
         guilty = next(k for k, p in enumerate(params) if not math.isfinite(_squares(p.grad)))
@@ -56,4 +60,5 @@ def _squares(grad: np.ndarray | RowGrad) -> float:
 def _times(grad: np.ndarray | RowGrad, factor: float) -> np.ndarray | RowGrad:
     if isinstance(grad, RowGrad):
         return RowGrad(grad.rows, _times(grad.values, factor), grad.shape)
+    grad = floating(grad)  # a factor below 1 is 0 as a whole number
     return grad * grad.dtype.type(factor)

@@ -13,20 +13,25 @@ def make_groups(params: Iterable, defaults: dict, rule: str) -> tuple[dict, ...]
     A plain list of Tensors is one group. A Tensor that comes twice in a group is taken once, for
     a tied table takes one step; in two groups it could not follow both, and ValueError says so.
     """
-    if isinstance(params, Tensor):
-        raise TypeError("params is one Tensor; put it in a list: [tensor]")
-    if not isinstance(params, Iterable):
-        kind = type(params).__name__
-        raise TypeError(f"params is a {kind}; pass a list of Tensors, as its .parameters() gives")
-    params = list(params)
+    params = listed(params)
     if not any(isinstance(group, dict) for group in params):
-        groups = [{**defaults, "params": _tensors(params, "params")}]
+        groups = [{**defaults, "params": leaves(params, "params")}]
     else:
         groups = [_group(each, i, defaults, rule) for i, each in enumerate(params)]
     if not any(group["params"] for group in groups):
         raise ValueError("params is empty: there is nothing to learn")
     _refuse_shared(groups)
     return tuple(groups)
+
+
+def listed(params) -> list:
+    """The parameters as a list; TypeError for a single Tensor, which has rows to go through."""
+    if isinstance(params, Tensor):
+        raise TypeError("params is one Tensor; put it in a list: [tensor]")
+    if not isinstance(params, Iterable):
+        kind = type(params).__name__
+        raise TypeError(f"params is a {kind}; pass a list of Tensors, as its .parameters() gives")
+    return list(params)
 
 
 def _group(group, position: int, defaults: dict, rule: str) -> dict:
@@ -42,11 +47,11 @@ def _group(group, position: int, defaults: dict, rule: str) -> dict:
             raise ValueError(f"{where} has an option {name!r}; those of {rule} are {known}")
     given = group["params"]
     given = [given] if isinstance(given, Tensor) else list(given)
-    return {**defaults, **group, "params": _tensors(given, f"{where}['params']")}
+    return {**defaults, **group, "params": leaves(given, f"{where}['params']")}
 
 
-def _tensors(given: list, where: str) -> list[Tensor]:
-    """Each Tensor once, when all are leaves."""
+def leaves(given: list, where: str) -> tuple[Tensor, ...]:
+    """Each Tensor once, when all are leaves that can learn."""
     for position, param in enumerate(given):
         if not isinstance(param, Tensor):
             raise TypeError(f"{where}[{position}] is a {type(param).__name__}, not a Tensor")
@@ -57,7 +62,7 @@ def _tensors(given: list, where: str) -> list[Tensor]:
             )
         if param.dtype.kind not in "fc":  # whole numbers would swallow every step below 1
             raise TypeError(f"{where}[{position}] is {param.dtype}; a step needs floating point")
-    return list({id(param): param for param in given}.values())
+    return tuple({id(param): param for param in given}.values())
 
 
 def _refuse_shared(groups: list[dict]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_names, fitted
+from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
 from scratch_embed.optim.groups import make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
@@ -71,14 +71,11 @@ class Optimizer:
         Beside the state a dense gradient needs room for a few blocks of 120 kB, whatever the size
         of the table; a RowGrad for a row.
         """
-        ready, states = [], iter(self.state)
-        for group in self.param_groups:
-            options = self._checked(group)  # once more: they may have been changed since
-            for param in group["params"]:
-                state = next(states)
-                if param.requires_grad and param.grad is not None:
-                    self._check(param, options)
-                    ready.append((param, state, self._arrays(param, state, options), options))
+        ready = []
+        for param, state, options in self._each():
+            if param.requires_grad and param.grad is not None:
+                self._check(param, options)
+                ready.append((param, state, self._arrays(param, state, options), options))
         for param, state, arrays, options in ready:
             state["t"] = state.get("t", 0) + 1
             self._move(param, arrays, options | {"t": state["t"]})
@@ -87,16 +84,19 @@ class Optimizer:
     def state_dict(self) -> dict:
         """What a training needs to go on: {"options": [of each group], "state": [of each param]}.
 
-        Copies: the options with their values, and for each parameter t and its state arrays.
+        Copies: the options with their values, and for each parameter t and the state arrays that
+        the rule keeps with these options.
         """
+        states = []
+        for param, state, options in self._each():
+            names = self._keeps(param.shape, options) if state else ()
+            arrays = self._arrays(param, state, options) if state else ()
+            copies = {name: np.copy(array) for name, array in zip(names, arrays)}
+            states.append({"t": state.get("t", 0), **copies} if state else {})
         return {
             "options": [self._checked(group) for group in self.param_groups],
-            "state": [
-                {name: np.copy(value) if isinstance(value, np.ndarray) else value
-                 for name, value in state.items()}
-                for state in self.state
-            ],
-        }  # fmt: skip
+            "state": states,
+        }
 
     def load_state_dict(self, saved: Mapping) -> None:
         """Go on from a `state_dict` of the same rule over the same parameters, in their order.
@@ -134,6 +134,13 @@ class Optimizer:
             for name in set(state) - set(new):
                 del state[name]
 
+    def _each(self) -> Iterator[tuple[Tensor, dict, dict]]:
+        """Each parameter, its state and its options, which may have been changed since."""
+        states = iter(self.state)
+        for group in self.param_groups:
+            options = self._checked(group)
+            yield from ((param, next(states), options) for param in group["params"])
+
     def _saved(self, given: Mapping, k: int, param: Tensor, options: dict) -> dict:
         """A copy of one parameter's saved state; none where it has not taken a step."""
         if not given:
@@ -146,7 +153,7 @@ class Optimizer:
             )
             for name, shape in shapes.items()
         }
-        return {"t": check_count(given["t"], f"state[{k}]['t']"), **arrays}
+        return {"t": check_count(given["t"], f"state[{k}]['t']", 0), **arrays}
 
     def _move(self, param: Tensor, arrays: list[np.ndarray], options: dict) -> None:
         """The one place where the numbers of a parameter change."""
@@ -156,8 +163,10 @@ class Optimizer:
         if isinstance(g, RowGrad):
             self._follow_rows(w, g, *arrays, **options)
             return
+        wide = np.result_type(g, w)  # the square of a small integer would wrap round
         for block in _blocks(w):
-            self._follow(w[block], g[block], *(array[block] for array in arrays), **options)
+            state = (array[block] for array in arrays)
+            self._follow(w[block], np.asarray(g[block], wide), *state, **options)
 
     # ---- what each rule says of itself -----------------------------------------------------------
 
@@ -186,6 +195,7 @@ class Optimizer:
         w, g, whose = param.data, param.grad, f" of {param.name}" if param.name else ""
         if not isinstance(g, (np.ndarray, np.generic, RowGrad)):  # sums without axes are no arrays
             raise TypeError(f"gradient{whose} is a {type(g).__name__}, not an array or a RowGrad")
+        check_unmasked(g, f"{param.name or 'param'}.grad")
         if g.shape != w.shape:
             raise ValueError(f"gradient{whose} of shape {g.shape} for a tensor of shape {w.shape}")
         if g.dtype != w.dtype and not np.can_cast(g.dtype, w.dtype, "same_kind"):

@@ -38,6 +38,20 @@ def train(rule, w: Tensor, steps: int = 3) -> np.ndarray:
     return np.array(w.data)
 
 
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16])
+def test_the_square_of_a_gradient_in_a_small_dtype_does_not_wrap_round(rule, dtype):
+    """16 * 16 is 0 in int8, and 300 * 300 infinite in float16."""
+    grad = np.array([[16, -100], [100, 3]]) * {np.int64: 2**40, np.float16: 4}.get(dtype, 1)
+    ends = []
+    for given in (grad.astype(dtype), grad.astype(np.float64)):
+        w = table(2, 2)
+        w.grad = given
+        rule([w]).step()
+        ends.append(w.data.tobytes())
+    assert ends[0] == ends[1]
+
+
 # ---- blocks --------------------------------------------------------------------------------------
 
 

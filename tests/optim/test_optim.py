@@ -330,6 +330,7 @@ def test_what_an_optimiser_does_when_nothing_else_is_asked_for(kind):
         (lambda: step_with(Optimizer, np.ones((4, 3))), TypeError, "use SGD"),
         (lambda: read_only_step(), ValueError, "read-only"),
         (lambda: wrong_state(), ValueError, r"state\['sum'\] has shape \(2, 3\)"),
+        (lambda: step_with(SGD, np.ma.ones((4, 3))), TypeError, r"\.grad is a masked array"),
         (lambda: step_with(SGD, np.ones(3)), ValueError, r"\(3,\).*\(4, 3\)"),
         (lambda: step_with(Adam, RowGrad([1], np.ones((1, 3)), (5, 3))), ValueError, r"\(5, 3\)"),
         (lambda: SGD([], lr=0.1), ValueError, "params is empty"),

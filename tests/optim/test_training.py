@@ -89,6 +89,21 @@ def test_a_shared_gradient_is_not_written_to():
     assert g.tolist() == [3.0, 4.0] and w.grad.dtype == np.float64
 
 
+def test_a_tied_table_that_comes_twice_counts_once():
+    """Counted twice the length would be 7.07, and what is left a fiftieth."""
+    E = Tensor(np.zeros(2), requires_grad=True)
+    E.grad = np.array([3, 4])  # whole numbers: a factor of 1/5 among them is 0
+    assert clip_grad_norm(iter([E, E]), 1.0) == 5.0
+    np.testing.assert_allclose(E.grad, [0.6, 0.8])
+
+
+def test_params_that_no_optimiser_would_take_are_refused():
+    E = Tensor(np.zeros((2, 1)), requires_grad=True)
+    for params, words in ((E, r"\[tensor\]"), ([{"params": [E]}], r"params\[0\] is a dict")):
+        with pytest.raises(TypeError, match=words):
+            clip_grad_norm(params, 1.0)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
 def test_a_length_that_is_not_finite_is_told_and_nothing_changes(bad):
     a, b = (Tensor(np.ones(2), requires_grad=True, name=name) for name in "ab")
