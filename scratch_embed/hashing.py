@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, check_unmasked
 from scratch_embed.kernels.ids import count_ids
 
 # FNV-1a for 64 bits: Fowler, Noll & Vo, http://www.isthe.com/chongo/tech/comp/fnv/
@@ -78,6 +78,7 @@ def keys(tokens) -> np.ndarray:
     tokens : str or bytes, hashed by FNV-1a, or whole numbers of up to 64 bits, taken as they are;
         one, an array or a nested list of them. Raises TypeError for anything else.
     """
+    check_unmasked(tokens, "tokens")
     if isinstance(tokens, np.ndarray) and tokens.dtype.kind in "iu":
         return tokens.astype(np.uint64)  # a negative number keeps its bits
     given = np.array(tokens, dtype=object)  # as objects, so that NumPy turns nothing into text
@@ -95,6 +96,7 @@ def mix(key: np.ndarray, seed: int = 0) -> np.ndarray:
     >>> hex(int(mix(np.uint64(0))))
     '0xe220a8397b1dcdaf'
     """
+    seed = _whole(seed)
     # Another seed starts far away on SplitMix64's own circle of 2^64 states.
     start = (GOLDEN + fnv1a(f"seed {seed}") * (seed != 0)) & _MASK
     with np.errstate(over="ignore"):  # arithmetic mod 2^64 is what we want
@@ -121,7 +123,7 @@ def signs(tokens, seed: int = 0) -> np.ndarray:
     2009, "Feature hashing for large scale multitask learning". The sign is independent of the
     bucket of the same seed.
     """
-    top = mix(keys(tokens), ~seed) >> np.uint64(63)
+    top = mix(keys(tokens), ~_whole(seed)) >> np.uint64(63)
     return 1.0 - 2.0 * top.astype(np.float64)
 
 
@@ -165,6 +167,13 @@ def _key(token, index: tuple[int, ...]) -> int:
         f"tokens{_at(index)} = {token!r} is a {type(token).__name__}; a token is a str, bytes or "
         "a whole number of up to 64 bits"
     )
+
+
+def _whole(seed) -> int:
+    """The seed as an int of Python: np.uint8(1) has another ~ than 1, and 1.0 other letters."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed is {seed!r}; it must be a whole number")
+    return int(seed)
 
 
 def _at(index: tuple[int, ...]) -> str:

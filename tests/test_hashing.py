@@ -37,6 +37,15 @@ def test_keys_of_every_kind():
     assert keys(["1", 1]).tolist() == [fnv1a("1"), 1]
 
 
+def test_a_seed_is_a_whole_number_of_any_width():
+    assert buckets("cat", 1000, np.int64(5)) == buckets("cat", 1000, 5)
+    drawn = {signs(np.arange(64), seed).tobytes() for seed in (7, np.uint8(7), np.int64(7))}
+    assert len(drawn) == 1
+    for seed in (1.0, True, None, "1"):
+        with pytest.raises(TypeError, match="seed is"):
+            buckets("cat", 1000, seed)
+
+
 def test_a_hash_is_the_same_in_every_run():
     """Python's hash() of a string is not."""
     code = "from scratch_embed.hashing import buckets; print(buckets('cat', 1000), hash('cat'))"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count
 from scratch_embed.functional import unfold
 from scratch_embed.layers.layer import Layer
 from scratch_embed.layers.linear import Linear
+from scratch_embed.ops.patches import patches_shape
 from scratch_embed.tensor import Tensor
 
 
@@ -52,14 +53,13 @@ class PatchEmbed(Layer):
             raise ValueError(f"image_size is {image_size!r}; it must be H = W, or (H, W)")
         self.in_channels = check_count(in_channels, "in_channels")
         self.patch_size = patch_size
-        blank = np.empty((in_channels, *self.image_size), np.int8)
-        self.num_patches, values = unfold.forward(blank, patch_size)[0].shape  # or its error
+        self.num_patches, values = patches_shape((in_channels, *self.image_size), patch_size)
         self.projection = Linear(values, embedding_dim, bias, dtype, rng, init)
         self.name_weights()
 
     def __call__(self, images) -> Tensor:
         if not isinstance(images, Tensor):
-            images = np.asarray(images, self.projection.weight.dtype)
+            images = array_of(images, "images").astype(self.projection.weight.dtype, copy=False)
         expected = (self.in_channels, *self.image_size)
         grey = self.in_channels == 1 and images.shape == self.image_size
         if not grey and images.shape[-3:] != expected:

@@ -91,6 +91,9 @@ def _masked(scores: np.ndarray, mask, causal: bool) -> tuple[np.ndarray, np.ndar
         if mask.dtype != bool:
             allowed = ~np.isneginf(mask)
             scores = scores + np.where(allowed, mask, 0).astype(scores.real.dtype)
+        shape = np.broadcast_shapes(allowed.shape, scores.shape)
+        if shape != scores.shape:  # one sequence, seen by the masks of several
+            scores = np.broadcast_to(scores, shape).copy()
     if causal:
         past = np.tri(*scores.shape[-2:], dtype=bool)
         allowed = past if allowed is None else allowed & past

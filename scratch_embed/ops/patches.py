@@ -58,8 +58,7 @@ def fold_forward(
     """
     patches = np.asarray(patches)
     saved = PatchesSaved(tuple(np.atleast_1d(shape).tolist()), patch_size)
-    *batch, channels, rows, columns = _grid(saved)
-    expected = (*batch, rows * columns, channels * patch_size**2)
+    expected = patches_shape(*saved)
     if patches.shape != expected:
         raise ValueError(
             f"patches {patches.shape} do not make images {saved.shape} with patch_size "
@@ -71,6 +70,16 @@ def fold_forward(
 def fold_backward(dout: np.ndarray, saved: PatchesSaved) -> np.ndarray:
     """dpatches = unfold of dout                                 (B, C, H, W) -> (B, N, C P P)"""
     return _cut(dout, saved)
+
+
+def patches_shape(shape: tuple[int, ...], patch_size: int) -> tuple[int, ...]:
+    """The shape of the patches of images of this shape; ValueError where they cannot be cut.
+
+    >>> patches_shape((3, 224, 224), 16)
+    (196, 768)
+    """
+    *batch, channels, rows, columns = _grid(PatchesSaved(shape, patch_size))
+    return *batch, rows * columns, channels * patch_size**2
 
 
 def _cut(images: np.ndarray, saved: PatchesSaved) -> np.ndarray:

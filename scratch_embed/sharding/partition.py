@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scratch_embed.arguments import check_count
+from scratch_embed.kernels.ids import check_ids
 
 WAYS = ("hash", "range")
 LARGEST = 1 << 31  # rows: a row's id times a number as large still fits into int64
@@ -66,7 +67,7 @@ class Partition:
         return a
 
     def owner(self, ids: np.ndarray) -> np.ndarray:
-        """The shard of each id: (...) int64. Ids have been checked."""
+        """The shard of each id: (...) int64. Raises what `check_ids` raises."""
         return self._spread(ids) * self.shards // self.num_embeddings
 
     def place(self, ids: np.ndarray) -> np.ndarray:
@@ -82,6 +83,7 @@ class Partition:
         return spread * pow(self._multiplier, -1, self.num_embeddings) % self.num_embeddings
 
     def _spread(self, ids: np.ndarray) -> np.ndarray:
+        ids = check_ids(ids, self.num_embeddings)  # as int64: the product needs 62 bits
         return ids if self.by == "range" else ids * self._multiplier % self.num_embeddings
 
     def _first(self, shard):

@@ -55,6 +55,20 @@ def test_a_masked_score_does_not_count_however_high_it_is():
     np.testing.assert_array_equal(attention_forward(x, x, x, causal=True)[1].weights, np.eye(2))
 
 
+@pytest.mark.parametrize("batch", [(), (1,)])
+def test_one_sequence_may_be_seen_by_several_masks(batch):
+    rng = np.random.default_rng(4)
+    q, k, v = (leaf(*batch, 3, 2, seed=seed) for seed in range(3))
+    masks, dout = np.tri(3, dtype=bool) & (rng.random((5, 3, 3)) < 0.7), rng.random((5, 3, 2))
+    F.attention(q, k, v, mask=masks).backward(dout)
+    together = [t.grad for t in (q, k, v)]
+    q.grad = k.grad = v.grad = None
+    for mask, part in zip(masks, dout):
+        F.attention(q, k, v, mask=mask).backward(part.reshape(q.shape))
+    for t, grad in zip((q, k, v), together):
+        np.testing.assert_allclose(grad, t.grad, rtol=1e-12)
+
+
 def test_a_mask_of_floats_is_added_to_the_scores():
     q, k = np.array([[1.0]]), np.array([[0.0], [LN3]])  # scores 0 and ln 3
     v = np.array([[8.0], [4.0]])

@@ -15,6 +15,15 @@ from tests.sharding.tables import RULES, D, V, batch, learn, on_one_machine, sha
 # ---- who owns a row ------------------------------------------------------------------------------
 
 
+def test_small_integers_have_the_same_owner():
+    """The product of an id and the multiplier needs up to 62 bits."""
+    cut, ids = Partition(100_000, 4), np.arange(0, 100_000, 999)
+    assert (cut.owner(ids.astype(np.int32)) == cut.owner(ids)).all()
+    assert (cut.place(ids.tolist()) == cut.place(ids)).all()
+    with pytest.raises(IndexError, match="100000 is too large"):
+        cut.owner([100_000])
+
+
 @pytest.mark.parametrize("by", ["hash", "range"])
 @pytest.mark.parametrize(("rows", "shards"), [(1, 1), (6, 2), (37, 4), (37, 37), (1000, 7), (9, 4)])
 def test_every_row_has_one_owner_and_one_place(rows, shards, by):
