@@ -21,7 +21,11 @@ def check_unmasked(value: Any, name: str) -> None:
 
 
 def array_of(values: Any, name: str) -> np.ndarray:
-    """`values` as an array; ValueError, with the rows, for a nested list that is no rectangle."""
+    """`values` as an array.
+
+    Raises ValueError, with the rows, for a nested list that is no rectangle; TypeError for a mask.
+    """
+    check_unmasked(values, name)
     try:
         return np.asarray(values)
     except ValueError:

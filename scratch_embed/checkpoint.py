@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from scratch_embed.arguments import check_unmasked
 from scratch_embed.files import BAD_HEADER, open_regular, replacing
 
 PLAIN = "plain"  # the entry that holds what is no array
@@ -78,6 +79,7 @@ def load(path: str | os.PathLike) -> dict:
 def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
     """The value in types that JSON has; its arrays are put into `arrays` under their paths."""
     if isinstance(value, np.ndarray):
+        check_unmasked(value, where)
         if value.dtype.hasobject:
             raise TypeError(f"{where} is an array of {value.dtype}; objects are not written")
         name = _entry_name(where, arrays)
@@ -92,7 +94,7 @@ def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
     if isinstance(value, (list, tuple)):
         return [_without_arrays(v, f"{where}/{k}", arrays) for k, v in enumerate(value)]
     if isinstance(value, np.generic):
-        return value.item()
+        value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{where} is a {type(value).__name__}; a checkpoint holds arrays, numbers, ...")

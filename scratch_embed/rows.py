@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import kernels
+from scratch_embed.arguments import array_of
 from scratch_embed.kernels import tables
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.look import page
@@ -38,7 +39,7 @@ class RowGrad:
         if len(shape) != 2:
             raise ValueError(f"shape is {tuple(shape)}; a table has two axes, (V, D)")
         rows = check_ids(rows, shape[0], "rows")
-        values = np.asarray(values)
+        values = array_of(values, "values")
         if rows.ndim != 1 or values.shape != (len(rows), shape[1]):
             raise ValueError(
                 f"rows {rows.shape} and values {values.shape} do not fit a table {tuple(shape)}: "

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count
 from scratch_embed.kernels import table_loops
 from scratch_embed.kernels.ids import check_ids, to_int64
 from scratch_embed.kernels.threads import num_parts, run
@@ -134,7 +134,7 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
     dtype. Raises TypeError or ValueError for other values, and for groups that do not fit them.
     """
     rows, order, starts = groups
-    values = np.asarray(values)
+    values = array_of(values, "values")
     _check_dtype(values, "values")
     if not values.ndim:
         raise ValueError("values is a single number, but must hold a row for each id.")
@@ -232,7 +232,7 @@ def _check_ids(ids, num_rows: int) -> np.ndarray:
 def _check_table(table) -> np.ndarray:
     if type(table) is np.ndarray and table.ndim == 2 and table.dtype in DTYPES:
         return table
-    table = np.asarray(table)
+    table = array_of(table, "table")
     if table.ndim != 2:
         raise ValueError(
             f"table must be 2-D, one row for each id (V, D), but its shape is {table.shape}."
@@ -250,7 +250,7 @@ def _check_dtype(array: np.ndarray, name: str) -> None:
 
 
 def _check_values(values, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    values = np.asarray(values)
+    values = array_of(values, "values")
     if values.dtype is dtype and values.shape == shape and values.flags.c_contiguous:
         return values
     if values.shape != shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count
 from scratch_embed.functional import attention, relu, rotary
 from scratch_embed.layers.layer import Layer
 from scratch_embed.layers.linear import Linear
@@ -88,7 +88,7 @@ class SelfAttention(Layer):
         return saved.weights
 
     def _checked(self, x) -> Tensor | np.ndarray:
-        x = x if isinstance(x, Tensor) else np.asarray(x)
+        x = x if isinstance(x, Tensor) else array_of(x, "x")
         if x.ndim < 2 or x.shape[-1] != self.query.in_features:
             raise ValueError(
                 f"x has shape {x.shape}; attention takes (..., T, {self.query.in_features})"
@@ -163,7 +163,7 @@ def _over_keys(real, shape: tuple[int, ...]) -> np.ndarray | None:
     """(..., T) booleans of the keys, for every head and every query of x of this shape."""
     if real is None:
         return None
-    real, tokens = np.asarray(real), shape[:-1]
+    real, tokens = array_of(real, "real"), shape[:-1]
     if real.dtype != bool:
         raise TypeError(
             f"real is {real.dtype}; it must be boolean, False at padding: real.astype(bool), or "

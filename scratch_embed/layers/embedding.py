@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, is_real
+from scratch_embed.arguments import array_of, check_count, is_real
 from scratch_embed.functional import lookup
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.lookup import padding_row
@@ -109,7 +109,7 @@ class Embedding(Layer):
         Raises ValueError for an array that is not 2-D and for options out of range, TypeError for
         an array that is not float32 or float64.
         """
-        array = np.asarray(array)
+        array = array_of(array, "array")
         if array.ndim != 2:
             raise ValueError(f"array has shape {array.shape}; a table has two axes, (V, D)")
         if array.dtype not in (np.float32, np.float64):

@@ -29,6 +29,7 @@ def plain(operation: Callable, place: int, value: Any, is_array: bool) -> Any:
     """A positional argument that is neither Tensor nor plain array; a list where one is meant."""
     if isinstance(value, np.ndarray):
         check_unmasked(value, _argument(operation, place))
+        return np.asarray(value)  # a np.matrix would multiply in a way of its own
     if not (is_array and isinstance(value, (list, tuple))):
         return value
     if any(isinstance(item, Variable) for item in value):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.rows import RowGrad
 from scratch_embed.watch import Kept, arrays, has_changed, keep, owner, written_since
@@ -180,6 +181,7 @@ class Variable:
                     "shape; only a scalar has 1 as its natural start, e.g. use .sum().backward()"
                 )
             return np.ones(self.shape, self.dtype)
+        check_unmasked(grad, "grad")
         frozen = isinstance(grad, np.ndarray) and grad.base is None and not grad.flags.writeable
         take = np.asarray if frozen and self.node else np.array  # a leaf keeps what it is given
         grad = take(grad, dtype=self.dtype)

@@ -25,6 +25,16 @@ def test_a_table_that_is_not_contiguous(view):
     assert np.shares_memory(table, whole) and np.array_equal(view(whole), table)
 
 
+def test_a_mask_is_not_ignored():
+    masked, table = np.ma.array(normal((4, 2)), mask=normal((4, 2)) > 0), normal((4, 2))
+    with pytest.raises(TypeError, match="table is a masked array"):
+        gather(masked, [0])
+    with pytest.raises(TypeError, match="values is a masked array"):
+        scatter_add(table, np.arange(4), masked)
+    with pytest.raises(TypeError, match="values is a masked array"):
+        sum_groups(masked, group_rows(np.arange(4), 4))
+
+
 def test_a_read_only_table_can_be_read():
     table = normal((4, 2))
     table.flags.writeable = False

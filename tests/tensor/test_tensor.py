@@ -183,6 +183,14 @@ def pair(backward, forward=lambda a, b: (a * b, (a, b)), **options):
     return differentiable(forward, backward, name="pair", **options)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_of_numpy_is_an_array_like_any_other():
+    """Its * is a product of matrices, which was forward's once, and backward's not."""
+    x, factors = leaf(np.ones((2, 2))), np.arange(4.0).reshape(2, 2)
+    (x * np.matrix(factors)).sum().backward()
+    assert x.grad.tolist() == factors.tolist()
+
+
 @pytest.mark.parametrize(
     ("use", "error", "words"),
     [
@@ -206,6 +214,7 @@ def pair(backward, forward=lambda a, b: (a * b, (a, b)), **options):
         (lambda a: Tensor(np.ones(2, np.float16)), TypeError, r"float16.*astype\(np.float32\)"),
         (lambda a: Tensor(np.ma.array([1.0], mask=[1])), TypeError, r"data is a masked.*filled\("),
         (lambda a: a * np.ma.array(np.ones((2, 3)), mask=True), TypeError, "mul: b is a masked"),
+        (lambda a: (a * 2).backward(np.ma.ones((2, 3))), TypeError, "grad is a masked"),
         (lambda a: F.cross_entropy(a, targets=np.ma.array([0, 1], mask=[0, 1])), TypeError,
          "cross_entropy: targets is a masked"),
         (lambda a: F.concatenate([a, a]), TypeError, r"list of Tensors.*concatenate\(a, b\)"),
