@@ -46,7 +46,7 @@ class RowGrad:
                 f"values must be (number of rows, {shape[1]})"
             )
         self.shape = (int(shape[0]), int(shape[1]))
-        self._given, self._groups = values, kernels.group_rows(rows, shape[0])
+        self._held = values, kernels.group_rows(rows, shape[0]), False
         self._sum()
 
     @classmethod
@@ -58,37 +58,40 @@ class RowGrad:
         """
         grad = cls.__new__(cls)
         grad.shape = shape
-        grad._given, grad._groups, grad._summed = values, kernels.group_rows(ids, shape[0]), False
+        grad._held = values, kernels.group_rows(ids, shape[0]), False
         return grad
 
-    def _sum(self) -> None:
-        rows = self._groups.rows
-        self._given = kernels.sum_groups(self._given, self._groups)
-        self._groups = kernels.Groups(rows, np.arange(len(rows)), np.arange(len(rows) + 1))
-        self._summed = True
+    def _sum(self) -> tuple[np.ndarray, kernels.Groups]:
+        """Values and groups, a value a row. Both change at once: two threads may ask at a time."""
+        values, groups, summed = self._held
+        if not summed:
+            u = len(groups.rows)
+            values = kernels.sum_groups(values, groups)
+            groups = kernels.Groups(groups.rows, np.arange(u), np.arange(u + 1))
+            self._held = values, groups, True
+        return values, groups
 
     @property
     def rows(self) -> np.ndarray:
-        return self._groups.rows
+        return self._held[1].rows
 
     @property
     def values(self) -> np.ndarray:
-        if not self._summed:
-            self._sum()
-        return self._given
+        return self._sum()[0]
 
     def grouped(self) -> tuple[np.ndarray, kernels.Groups]:
         """(values, groups): values[u] is the sum of the values of group u, maybe not taken yet.
 
         A group that wants more precision than a running sum has (see `tables.LONG`) is summed.
         """
-        if not self._summed and np.diff(self._groups.starts).max(initial=0) > tables.LONG:
-            self._sum()
-        return np.ascontiguousarray(self._given), self._groups
+        values, groups, _ = self._held
+        if np.diff(groups.starts).max(initial=0) > tables.LONG:
+            values, groups = self._sum()
+        return np.ascontiguousarray(values), groups
 
     @property
     def dtype(self) -> np.dtype:
-        return self._given.dtype
+        return self._held[0].dtype
 
     @property
     def nbytes(self) -> int:

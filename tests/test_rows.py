@@ -153,3 +153,17 @@ def test_a_batch_is_summed_when_asked_for_and_equals_the_eager_one(rows, rng):
     assert summed is later.values and groups.order.tolist() == list(range(len(now.rows)))
     assert groups.starts.tolist() == list(range(len(now.rows) + 1))
     assert (later + now).to_dense().tobytes() == (now + now).to_dense().tobytes()
+
+
+def test_two_threads_may_ask_for_the_values_at_a_time(rng, monkeypatch):
+    """Values that are summed, beside groups that are not yet, would be put in order twice."""
+    rows, values = rng.permutation(40), rng.standard_normal((40, 3))
+    grad, Groups, came = RowGrad.of_batch(rows, values, (40, 3)), kernels.Groups, []
+
+    def another_comes_now(*parts):
+        monkeypatch.setattr(kernels, "Groups", Groups)
+        came.append(grad.values)
+        return Groups(*parts)
+
+    monkeypatch.setattr(kernels, "Groups", another_comes_now)
+    assert np.array_equal(grad.values[rows], values) and np.array_equal(came[0][rows], values)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scratch_embed.kernels.tables import Groups, apart
+from scratch_embed.kernels.tables import Groups, apart, check_dtype
 from scratch_embed.kernels.threads import num_parts, run
 
 
@@ -32,7 +32,8 @@ def step_rows(
     >>> table.tolist()                             # 1 - 0.5 (3, 4),   1 - 0.5 (1 + 5, 2 + 6)
     [[1.0, 1.0], [-0.5, -1.0], [1.0, 1.0], [-2.0, -3.0]]
 
-    Raises ValueError for a table that is read-only or that the groups and values do not fit.
+    Raises ValueError for a table that is read-only or that the groups, the values or the state do
+    not fit, TypeError for arrays of other than floats or complex numbers in native byte order.
     """
     rows, order, starts = groups
     if not table.flags.writeable:
@@ -48,5 +49,16 @@ def step_rows(
     shares = np.arange(parts + 1) * len(order) // parts  # as many positions for each part
     edges = np.searchsorted(starts, shares)
     rest = [np.asarray(x) if isinstance(x, np.memmap) else x for x in (table, *state_and_numbers)]
+    check_dtype(values, "values")
+    for place, array in enumerate(rest):
+        if isinstance(array, np.ndarray):
+            _check(array, "state" if place else "table", table.shape)
     values = apart(values, table)
     run(rule, parts, values, rows, order, starts, edges, *rest)
+
+
+def _check(array: np.ndarray, name: str, shape: tuple[int, ...]) -> None:
+    """What compiled code would not notice: bytes in another order, and rows that are not there."""
+    check_dtype(array, name)
+    if array.shape not in (shape, shape[:1]):
+        raise ValueError(f"{name} {array.shape} does not fit a table {shape}")

@@ -135,7 +135,7 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
     """
     rows, order, starts = groups
     values = array_of(values, "values")
-    _check_dtype(values, "values")
+    check_dtype(values, "values")
     if not values.ndim:
         raise ValueError("values is a single number, but must hold a row for each id.")
     width = values.shape[-1]
@@ -237,11 +237,12 @@ def _check_table(table) -> np.ndarray:
         raise ValueError(
             f"table must be 2-D, one row for each id (V, D), but its shape is {table.shape}."
         )
-    _check_dtype(table, "table")
+    check_dtype(table, "table")
     return table
 
 
-def _check_dtype(array: np.ndarray, name: str) -> None:
+def check_dtype(array: np.ndarray, name: str) -> None:
+    """TypeError unless compiled loops can read the array."""
     if array.dtype not in DTYPES:
         raise TypeError(
             f"{name} has dtype {array.dtype.str} ({array.dtype}), but must be float32, float64, "

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
+from scratch_embed.kernels.tables import check_dtype
 from scratch_embed.optim.groups import make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
@@ -210,6 +211,8 @@ class Optimizer:
                 f"the parameter's array{whose} is read-only and cannot be moved; pass a copy"
             )
         instead = self._instead(options)
+        if isinstance(g, RowGrad):
+            check_dtype(w, param.name or "param.data")
         if isinstance(g, RowGrad) and instead:
             raise TypeError(
                 f"{type(self).__name__} moves every row at every step, also rows that this "
@@ -229,7 +232,8 @@ class Optimizer:
 
 def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """State may come from outside, such as arrays on disk."""
-    if not isinstance(array, np.ndarray) or not np.can_cast(dtype, array.dtype, "same_kind"):
+    fits = isinstance(array, np.ndarray) and np.can_cast(dtype, array.dtype, "same_kind")
+    if not fits or not array.dtype.isnative:
         kind = getattr(array, "dtype", type(array).__name__)
         raise TypeError(f"state[{name!r}] is of {kind}; it must be an array of {dtype}")
     if array.shape != shape:

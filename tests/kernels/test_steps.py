@@ -50,3 +50,21 @@ def read_only():
 def test_what_does_not_fit_never_reaches_compiled_code(table, values, words):
     with pytest.raises(ValueError, match=words):
         step_rows(step_loops.sgd, values, group_rows([1, 3], 4), table, 0.5)
+
+
+def test_state_that_compiled_code_would_misread_is_refused():
+    """It would take the bytes of another order for other numbers, and write past a short end."""
+
+    def step(values, table, state):
+        numbers = np.float32(0.5), np.float32(0)
+        step_rows(step_loops.adagrad, values, group_rows([1, 3], 4), table, state, *numbers)
+
+    values, table = np.ones((2, 3), np.float32), np.ones((4, 3), np.float32)
+    swapped = table.astype(table.dtype.newbyteorder())
+    for given, name in (((values, swapped, table), "table"), ((values, table, swapped), "state")):
+        with pytest.raises(TypeError, match=f"{name} has dtype .* byte order"):
+            step(*given)
+    for state in (table[:2], table[:, :1]):
+        with pytest.raises(ValueError, match="state .* does not fit a table"):
+            step(values, table, state)
+    assert (table == 1).all()

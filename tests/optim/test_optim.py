@@ -282,6 +282,13 @@ def step_with(make, grad, **options):
     make([w], lr=0.1, **options).step()
 
 
+def swapped_step():
+    """Bytes in another order: compiled code would take them for other numbers."""
+    table = Tensor(np.ones((4, 3), ">f8"), requires_grad=True, name="E")
+    table.grad = ROW
+    SGD([table], lr=0.1).step()
+
+
 def read_only_step():
     w = leaf(np.ones((4, 3)))
     w.data.flags.writeable = False
@@ -328,6 +335,7 @@ def test_what_an_optimiser_does_when_nothing_else_is_asked_for(kind):
         (lambda: step_with(Adam, ROW), TypeError, "Adam moves every row.*LazyAdam"),
         (lambda: step_with(AdamW, ROW), TypeError, "AdamW moves every row.*LazyAdam"),
         (lambda: step_with(Optimizer, np.ones((4, 3))), TypeError, "use SGD"),
+        (lambda: swapped_step(), TypeError, "E has dtype >f8.*byte order"),
         (lambda: read_only_step(), ValueError, "read-only"),
         (lambda: wrong_state(), ValueError, r"state\['sum'\] has shape \(2, 3\)"),
         (lambda: step_with(SGD, np.ma.ones((4, 3))), TypeError, r"\.grad is a masked array"),
