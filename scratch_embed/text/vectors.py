@@ -222,7 +222,7 @@ def _wrong_number(fields: list[str], word: str, dtype: np.dtype) -> str:
     largest = float(np.finfo(dtype).max)
     for position, field in enumerate(fields, start=1):
         try:
-            value = float(field) if _DECIMALS.fullmatch(field) else math.nan
+            value = decimal(field)
         except ValueError:
             value = math.nan
         if not abs(value) <= largest:
@@ -231,6 +231,13 @@ def _wrong_number(fields: list[str], word: str, dtype: np.dtype) -> str:
                 why = f"too large for {dtype}, which ends at {largest:.2g}; read it as np.float64"
             break
     return f"number {position} of {word!r} is {field[:60]!r}, {why}"
+
+
+def decimal(field: str) -> float:
+    """float(field), in the digits 0 to 9 alone. ValueError for anything else."""
+    if not _DECIMALS.fullmatch(field):
+        raise ValueError(f"{field!r} is no decimal number")
+    return float(field)
 
 
 def _again(number: int, first: str, lines: Iterator) -> Iterator[tuple[int, str]]:

@@ -18,6 +18,7 @@ from scratch_embed import geometry, plot
 from scratch_embed.look.terminal import harmless
 from scratch_embed.text import vectors_files
 from scratch_embed.text.corpus import read_text
+from scratch_embed.text.vectors import decimal
 from scratch_embed.training import questions
 from scratch_embed.training.command import add_numbers, count, parser, start
 from scratch_embed.training.nearest import some_rows
@@ -162,7 +163,7 @@ def read_pairs(path: Path) -> list[Pair]:
         separator = next((s for s in "\t,;" if s in line), None)
         fields = [field.strip() for field in line.split(separator)]
         try:
-            a, b, score = fields[0], fields[1], float(fields[2])
+            a, b, score = fields[0], fields[1], decimal(fields[2])
             if not np.isfinite(score):
                 raise ValueError
         except (IndexError, ValueError):

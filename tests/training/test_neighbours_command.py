@@ -78,6 +78,13 @@ def test_pairs_between_any_separator(separator):
     assert read_pairs(Path("p.txt")) == [Pair("a", "b", 1.5)]
 
 
+@pytest.mark.parametrize("score", ["1_0", "٣", "nan", "inf", "0x1", "ten", ""])
+def test_a_score_that_is_no_decimal_number_is_told_with_its_line(score):
+    Path("p.txt").write_text(f"a,b,1\nc,d,{score}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="p.txt, line 2: .* is not two words and a number"):
+        read_pairs(Path("p.txt"))
+
+
 def test_without_words_some_of_the_file_are_shown(capsys):
     assert neighbours.main(["animals.npz"]) == 0
     assert "nearest to stone" in capsys.readouterr().out
