@@ -73,6 +73,7 @@ class Learning:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "rng": self.rng.bit_generator.state,
+            "rngs of layers": [rng.bit_generator.state for rng in self.model.generators()],
             "step": self.step,
         }
 
@@ -81,4 +82,6 @@ class Learning:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.rng.bit_generator.state = state["rng"]
+        for rng, drawn in zip(self.model.generators(), state.get("rngs of layers", ())):
+            rng.bit_generator.state = drawn
         self.step = state["step"]

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import overpaid
 from scratch_embed.gradcheck.compare import Place, agreement, judge, measure
@@ -57,8 +58,9 @@ def gradcheck(
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
     when forward or backward gives other bits the second time, or when fn changes its inputs.
 
-    Raises ValueError for an unknown method or mode and a tensor that was computed; TypeError for
-    what is no Tensor of real numbers, and a complex step that cannot be taken if asked for alone.
+    Raises ValueError for an unknown method or mode, a max_entries or rtol out of range, and a
+    tensor that was computed; TypeError for what is no Tensor of real numbers, and a complex step
+    that cannot be taken if asked for alone.
 
     >>> from scratch_embed.functional import lookup
     >>> E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="E")
@@ -67,6 +69,9 @@ def gradcheck(
     """
     methods = _methods(method)
     _check_arguments(tensors, mode)
+    check_count(max_entries, "max_entries")
+    if not (is_real(rtol) and 0 <= rtol < np.inf):
+        raise ValueError(f"rtol is {rtol!r}; it must be finite and not negative, as 1e-6")
     rng = stream(seed)
     # `Point` looks for writes in place itself, bit by bit.
     with watching(0), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):

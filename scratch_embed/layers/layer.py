@@ -44,6 +44,13 @@ class Layer:
         """How many numbers there are to learn."""
         return sum(tensor.size for tensor in self.parameters())
 
+    def generators(self) -> list[np.random.Generator]:
+        """Every generator that a part of this layer draws from, as Dropout does, each once."""
+        parts = [part for _, part in _walk(self) if isinstance(part, Layer)]
+        held = [value for part in parts for value in vars(part).values()]
+        drawing = [value for value in held if isinstance(value, np.random.Generator)]
+        return list({id(rng): rng for rng in drawing}.values())
+
     def name_weights(self) -> None:
         """Call each weight by its path."""
         for path, tensor in self.named_parameters():

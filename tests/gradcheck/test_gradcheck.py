@@ -340,6 +340,8 @@ def test_nothing_checked_is_not_passed(x):
     ("use", "error", "words"),
     [
         (lambda: gradcheck(F.exp, leaf(3), method="forward"), ValueError, "central, complex"),
+        (lambda: gradcheck(F.exp, leaf(3), max_entries=0), ValueError, "max_entries is 0"),
+        (lambda: gradcheck(F.exp, leaf(3), rtol=np.inf), ValueError, "rtol is inf"),
         (lambda: gradcheck(F.exp, np.ones(3)), TypeError, "argument 0 is a ndarray"),
         (lambda: gradcheck(F.exp, leaf(3) * 2), ValueError, "argument 0 was computed .*mul"),
         (lambda: gradcheck(lambda x: x.data, leaf(3)), TypeError, "fn returned a ndarray"),

@@ -7,7 +7,8 @@ import signal
 import numpy as np
 import pytest
 
-from scratch_embed import Adam, Tensor
+from scratch_embed import Adam, Tensor, checkpoint
+from scratch_embed.layers import Dropout, Linear
 from scratch_embed.layers.layer import Layer
 from scratch_embed.learning import Learning
 from scratch_embed.training import command
@@ -62,6 +63,27 @@ def test_stopped_anywhere_it_goes_on_to_the_same_scores(tmp_path, monkeypatch, s
         sittings += 1
     assert found == whole and sittings > 1
     assert repeat(begun(tmp_path / "broken", "--resume"), WAYS, [3, 4], job) == whole
+
+
+def test_dropout_goes_on_where_it_was(tmp_path):
+    """A layer's own generator is part of what a training draws by chance."""
+    ends = []
+    for resumed in (False, True):
+        head = Linear(4, 4, rng=0)
+        head.dropout, rng = Dropout(0.5, rng=1), np.random.default_rng(2)
+
+        def loss(rng, head=head):
+            return (head.dropout(head(rng.standard_normal((3, 4)))) ** 2).mean()
+
+        learning = Learning(head, Adam(head.parameters()), rng, loss)
+        if resumed:
+            learning.load_state_dict(checkpoint.load(tmp_path / "run.npz"))
+        while learning.step < 4:
+            learning.take()
+            if learning.step == 2:
+                checkpoint.save(tmp_path / "run.npz", **learning.state_dict())
+        ends.append(head.weight.data.tobytes())
+    assert ends[0] == ends[1]
 
 
 def test_what_was_found_is_told():
