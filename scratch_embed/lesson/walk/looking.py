@@ -45,19 +45,31 @@ def stops(steps: Sequence[Step]) -> list[Stop]:
     return found
 
 
-def listing(lesson: cells.Lesson, position: int) -> Code:
-    """A cell's code with its line numbers; more than two imports in a row become one line."""
+def listing(lesson: cells.Lesson, position: int, told: bool = True) -> Code:
+    """A cell's code with its line numbers; more than two imports in a row become one line, and so
+    does each answer that has not been told yet."""
     cell = lesson.cells[position]
-    numbered = [(cell.line + k, text) for k, text in enumerate(cell.text.splitlines())]
+    lines = {cell.line + k: text for k, text in enumerate(cell.text.splitlines())}
     imports = [node for node in cell.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     inside = {n for node in imports for n in range(node.lineno, node.end_lineno + 1)}
-    if len(inside) < 3:
-        return Code(tuple(numbered))
-    first, last = min(inside), max(inside)
-    between = {n for n, text in numbered if first <= n <= last and not text.strip()}
-    folded = (first, f"import ...  ({len(inside)} lines, folded)")
-    kept = [line for line in numbered if line[0] not in inside | between]
-    return Code(tuple(sorted([*kept, folded])))
+    if len(inside) > 2:
+        first, last = min(inside), max(inside)
+        blank = {n for n in range(first, last) if not lines[n].strip()}
+        lines = {n: text for n, text in lines.items() if n not in inside | blank}
+        lines[first] = f"import ...  ({len(inside)} lines, folded)"
+    for node in [] if told else map(ast.walk, cell.nodes):
+        for call in filter(_answers, node):
+            kept = lines[call.lineno][: call.func.end_col_offset]
+            for n in range(call.lineno, call.end_lineno + 1):
+                del lines[n]
+            lines[call.lineno] = f"{kept}(...)  (folded until it is told)"
+    return Code(tuple(sorted(lines.items())))
+
+
+def _answers(node: ast.AST) -> bool:
+    """Whether this is the answer to a guess."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr == "answer"
 
 
 def prompt(module: types.ModuleType, screen: Screen) -> None:

@@ -257,9 +257,10 @@ class Stepper:
         return self.steps[at].section or self.lesson.title, f"{number}{at + 1}/{len(self.steps)}"
 
     def code(self, at: int) -> Code | None:
-        """The code of a step, with its imports folded into a line."""
-        position = self.steps[at].cell
-        return None if position is None else looking.listing(self.lesson, position)
+        """The code of a step, its imports folded into a line, and while it runs its answers."""
+        step = self.steps[at]
+        told = step.blocks is not None
+        return None if step.cell is None else looking.listing(self.lesson, step.cell, told)
 
     def keys(self, at: int) -> tuple[str, ...]:
         """The keys that this step has besides those that are always there."""

@@ -137,6 +137,16 @@ def test_the_code_is_shown_when_asked_for(tmp_path):
     assert "11 | import ...  (3 lines, folded)" in code or "folded" not in code
 
 
+def test_the_code_beside_an_open_question_does_not_tell_its_answer(tmp_path):
+    extra = "q = guess('How many?')\nmany = 1 + 2\nq.answer(\n    many, because='2 and 1')\n"
+    extra += "print(many)"
+    _, person = demo(tmp_path, "on", "18", "on", ":v", "on", "3", "on", "view", "on", extra=extra)
+    asked, told = ("\n".join(f.page) for f in person.frames if "| q = guess" in "\n".join(f.page))
+    assert "| many = 1 + 2" in asked and "| print(many)" in asked and "2 and 1" not in asked
+    assert "| q.answer(...)  (folded until it is told)" in asked
+    assert "|     many, because='2 and 1')" in told and "folded until" not in told
+
+
 def test_it_resumes_where_one_left_if_one_wants(tmp_path, capsys):
     demo(tmp_path, "on", "3", "on", "quit")
     assert "You are at step 3 of 5" in capsys.readouterr().out
