@@ -69,11 +69,11 @@ def _mistakes(x, gamma, eps):
     std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
     x_hat = (x - x.mean(axis=-1, keepdims=True)) / std
 
-    def wrong(mean, variance, scale=gamma):
+    def wrong(mean, variance, scale=gamma, axis=-1):
         def backward(dout):
             g = scale * dout
-            dx = g - mean * g.mean(axis=-1, keepdims=True)
-            dx = dx - variance * x_hat * (g * x_hat).mean(axis=-1, keepdims=True)
+            dx = g - mean * g.mean(axis, keepdims=True)
+            dx = dx - variance * x_hat * (g * x_hat).mean(axis, keepdims=True)
             return dx / std, (dout * x_hat).sum(axis=0), dout.sum(axis=0)
 
         return backward
@@ -83,4 +83,8 @@ def _mistakes(x, gamma, eps):
         "layer_norm_backward lacks the path through the variance in dx": wrong(1, 0),
         "layer_norm_backward lacks the path through the mean in dx": wrong(0, 1),
         ("layer_norm_backward forgets gamma in dx", r"\bdout\b"): wrong(1, 1, scale=1.0),
-    }
+        "layer_norm_backward takes the means over the whole batch in dx: each row has its own":
+            wrong(1, 1, axis=None),
+        "layer_norm_backward takes the means down the columns in dx: each row has its own":
+            wrong(1, 1, axis=0),
+    }  # fmt: skip

@@ -11,6 +11,8 @@ FROM_THE_RIGHT = """
     return out
 
     out, i = [], 0"""
+ROWS = """(g * x_hat).mean(axis=-1, keepdims=True)
+    dx = (g - g.mean(axis=-1, keepdims=True)"""
 TURNED = """
             for at in range(len(word) - 1, 0, -1):
                 if at < len(word) and (word[at - 1], word[at]) == best:
@@ -148,6 +150,9 @@ LATER = [
         ("no path through the mean", "g - g.mean(axis=-1, keepdims=True) - along", "g - along",
          "lacks the path through the mean"),
         ("gamma forgotten", "g = gamma * dout", "g = dout", "forgets gamma"),
+        ("means over all rows", ROWS, ROWS.replace("axis=-1, ", ""),
+         "takes the means over the whole batch"),
+        ("means of columns", ROWS, ROWS.replace("axis=-1", "axis=0"), "down the columns"),
         ("std of D - 1", "x.var(axis=-1, keepdims=True)", "x.var(axis=-1, keepdims=True, ddof=1)",
          "worked example"),
         ("dgamma without x_hat", "(dout * x_hat).sum(axis=0)", "dout.sum(axis=0)",
