@@ -14,14 +14,16 @@ from scratch_embed.kernels.kept import kept, say_once
 
 SLOW = 0.5  # seconds that may pass without a word
 
-lock = threading.RLock()  # one loop at a time is handed to Numba
+lock = threading.RLock()  # held to import Numba, and to hand it one loop at a time
 
 
 @cache
 def is_interpreted() -> bool:
     """Whether loops run as plain Python: without Numba, or with NUMBA_DISABLE_JIT=1."""
     try:
-        import numba
+        with lock:  # a process that forks in the middle of it waits: see threads.py
+            import numba
+            import numpy.ma  # noqa: F401  which Numba would import on its own, at the first array
     except ImportError as error:
         say_once(
             f"Numba cannot be imported ({error}), so loops run as plain Python, with the same "

@@ -92,20 +92,19 @@ def _run_threaded(loop: Callable, parts: int, args: tuple):
         numba.set_num_threads(before)
 
 
-def _compiler_locks() -> list:
-    """What a thread holds while it compiles: our lock, and Numba's own once it is imported."""
-    numbas = sys.modules.get("numba.core.compiler_lock")
-    return [compiling.lock, *([numbas.global_compiler_lock] if numbas else [])]
-
-
 _held: list = []  # by the thread that is about to fork
 
 
 def _before_fork() -> None:
-    """Wait until no thread compiles: a child would find its lock taken, by a thread it has not."""
-    _held[:] = _compiler_locks()
-    for lock in _held:
-        lock.acquire()
+    """Wait until no thread imports Numba or compiles: a child would find what it holds meanwhile
+    taken for ever, by a thread that the child has not.
+    """
+    compiling.lock.acquire()
+    _held.append(compiling.lock)
+    numbas = sys.modules.get("numba.core.compiler_lock")
+    if numbas:
+        numbas.global_compiler_lock.acquire()
+        _held.append(numbas.global_compiler_lock)
 
 
 def _after_fork() -> None:
@@ -137,7 +136,8 @@ def _load_threads() -> None:
     chosen = os.environ.get("OMP_WAIT_POLICY")
     os.environ["OMP_WAIT_POLICY"] = chosen or "PASSIVE"
     try:
-        numba.get_num_threads()  # loads them
+        with compiling.lock:  # who forks now would leave a lock of LLVM's taken in the child
+            numba.get_num_threads()  # loads them
     finally:
         if not chosen:
             del os.environ["OMP_WAIT_POLICY"]

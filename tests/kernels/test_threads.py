@@ -95,6 +95,26 @@ def test_a_fork_while_another_thread_compiles():
     output(WHILE_COMPILING + WAITING % 60)
 
 
+WHILE_IMPORTING = """
+import os, sys, threading, time, numpy as np
+from scratch_embed.kernels import gather, threads
+threads.PART = 1 << 16
+threads.set_num_threads(2)
+thread = threading.Thread(target=gather, args=(np.ones((9, 64)), np.zeros(8192, int)))
+thread.start()
+while "numba" not in sys.modules:
+    time.sleep(0.001)
+child = os.fork()
+if child == 0:
+    os._exit(int(gather(np.ones((2, 2)), [1])[0, 0]) - 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_while_another_thread_imports_numba():
+    output(WHILE_IMPORTING + WAITING % 20)
+
+
 def test_the_users_own_number_of_threads_in_numba_stays():
     code = """
 import numba, numpy as np
