@@ -110,7 +110,8 @@ class Shard:
             else:
                 self._waiting[worker] = grad
                 if len(self._waiting) == self.workers:
-                    self._step(reduce(add, (self._waiting.pop(w) for w in range(self.workers))))
+                    self._step(reduce(add, (self._waiting[w] for w in range(self.workers))))
+                    self._waiting.clear()  # not before: the step may fail, and be asked for again
             self.clock[worker] = step + 1
             self._moved.notify_all()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from itertools import permutations
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -152,6 +153,17 @@ def test_a_step_that_is_sent_again_after_an_error_is_taken_once_by_every_shard()
     layer.step()
     assert layer.table().tobytes() == right.table().tobytes()
     assert layer.steps == 1 and layer.traffic["gradients"] == right.traffic["gradients"]
+
+
+def test_a_step_that_fails_keeps_the_gradients_of_all_workers(monkeypatch):
+    shard, row, one = one_shard(workers=2), np.array([1]), np.ones((1, 2))
+    before = shard.pull(row).copy()
+    shard.push(row, one, 0, worker=0)
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(shard.optimizer, "step", Mock(side_effect=MemoryError))
+        shard.push(row, one, 0, worker=1)
+    shard.push(row, one, 0, worker=1)
+    np.testing.assert_allclose(shard.pull(row, 1), before - 0.1 * 2, rtol=1e-6)
 
 
 @pytest.mark.parametrize("bound", [0, 2])
