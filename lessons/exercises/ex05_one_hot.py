@@ -21,7 +21,7 @@ other way: dX has the shape of X, and dW that of W.
 def one_hot(ids, num_rows):
     """out[n, v] = 1 where v = ids[n], else 0                                 (N,), V -> (N, V)
 
-    ids  (N,)  integers in 0..V-1. The answer is floating point.
+    ids  (N,)  integers in 0..V-1.
 
     >>> one_hot(np.array([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]

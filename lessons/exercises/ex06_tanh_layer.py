@@ -34,13 +34,13 @@ def tanh_layer_backward(dout, x, W, out):
 
     Returns (dx, dW).
 
-    Where out is 0.5, tanh has the slope 1 - 0.25 = 0.75, so da = 7.5:
+    tanh(0.549306) is 0.5, and there tanh has the slope 1 - 0.25 = 0.75, so da = 7.5:
 
-    >>> x, W, out = np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([[0.5]])
-    >>> dx, dW = tanh_layer_backward(np.array([[10.0]]), x, W, out)
-    >>> dx.tolist()
-    [[22.5, 30.0]]
-    >>> dW.tolist()
+    >>> x, W = np.array([[1.0, 2.0]]), np.array([[2.549306], [-1.0]])
+    >>> dx, dW = tanh_layer_backward(np.array([[10.0]]), x, W, np.tanh(x @ W))
+    >>> dx.round(4).tolist()
+    [[19.1198, -7.5]]
+    >>> dW.round(4).tolist()
     [[7.5], [15.0]]
     """
     da = dout * (1 - out**2)

@@ -81,8 +81,9 @@ def train(E, W, text, batches, lr):
 
     E (V, D), W (D, D)  changed in place.
     text     (N,)    the text as ids.
-    batches  (K, B)  places in the text: at place n the model reads text[n] and should say text[n +
-    1]. lr               the size of the first step; the steps get shorter and shorter.
+    batches  (K, B)  places in the text: at place n the model reads text[n] and should say
+                     text[n + 1].
+    lr               the size of the first step; the steps get shorter and shorter.
 
     What it has learned is tested on text kept aside. Knowing how frequent each letter is makes one
     loss; a table of all pairs of letters makes a lower one. Your model must come four fifths of the

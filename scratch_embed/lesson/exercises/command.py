@@ -112,9 +112,10 @@ def _check(exercise: Exercise, desk: Desk, exercises: dict[str, Exercise]) -> in
     file = desk.path(exercise)
     if not file.is_file():
         raise UsageError(f"{shown_path(file)} is no file; move it away to begin anew.")
+    checked = desk.fingerprint(exercise)
     found = check(Job(exercise, file))
     print(f"{verdict(exercise, file, found)}\n")  # first: the note may not be writable
-    desk.remember(exercise, found["passed"])
+    desk.remember(exercise, checked, found["passed"])
     if found["passed"]:
         print(_next(desk, exercises))
         return 0
@@ -139,8 +140,9 @@ def _check_all(exercises: dict[str, Exercise], desk: Desk) -> int:
     begun = [e for e in exercises.values() if desk.state(e) != NOT_BEGUN]
     wrong = []
     for exercise in tqdm(begun, desc="exercises", disable=None, leave=False):
+        checked = desk.fingerprint(exercise)
         found = check(Job(exercise, desk.path(exercise)))
-        desk.remember(exercise, found["passed"])
+        desk.remember(exercise, checked, found["passed"])
         if not found["passed"]:
             where = f", line {found['line']}" if found["line"] else ""
             wrong.append(f"{shown_path(desk.path(exercise))}{where}: {found['sentence']}")

@@ -51,14 +51,19 @@ class Desk:
         if path.read_bytes() == self._stub(exercise):
             return NOT_YET
         known = self._of(exercise)
-        if known.get("checked") != self._fingerprint(exercise):
+        if known.get("checked") != self.fingerprint(exercise):
             return UNCHECKED
         return SOLVED if known.get("passed") is True else NOT_YET
 
-    def remember(self, exercise: Exercise, passed: bool) -> None:
-        """Note the outcome of a check of the file as it is now."""
-        self._of(exercise).update(checked=self._fingerprint(exercise), passed=passed)
-        self._write()
+    def remember(self, exercise: Exercise, checked: str, passed: bool) -> None:
+        """Note the outcome of a check of what had that fingerprint: it may be edited since."""
+        self._change(exercise, checked=checked, passed=passed)
+
+    def fingerprint(self, exercise: Exercise) -> str:
+        """Of the learner's file and the exercise: an edit of either makes a check out of date."""
+        path = self.path(exercise)
+        content = path.read_bytes() if path.is_file() else b""
+        return hashlib.sha256(content + b"\0" + exercise.source.encode()).hexdigest()
 
     def hints_shown(self, exercise: Exercise) -> int:
         shown = self._of(exercise).get("hints")
@@ -66,17 +71,15 @@ class Desk:
 
     def show_hints(self, exercise: Exercise, count: int) -> None:
         """Note that the first `count` hints have been read."""
-        self._of(exercise)["hints"] = count
-        self._write()
+        self._change(exercise, hints=count)
 
     def _stub(self, exercise: Exercise) -> bytes:
         return exercise.stub(self.command(exercise)).encode()
 
-    def _fingerprint(self, exercise: Exercise) -> str:
-        """Of the learner's file and the exercise: an edit of either makes a check out of date."""
-        path = self.path(exercise)
-        content = path.read_bytes() if path.is_file() else b""
-        return hashlib.sha256(content + b"\0" + exercise.source.encode()).hexdigest()
+    def _change(self, exercise: Exercise, **news: object) -> None:
+        self._note = self._read()  # a check of another file may have ended since
+        self._of(exercise).update(news)
+        self._write()
 
     def _of(self, exercise: Exercise) -> dict:
         return self._note.setdefault(exercise.name, {})

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from scratch_embed.gradcheck import gradcheck
-from scratch_embed.lesson.exercises.compare import Wrong, difference, fit, shown
+from scratch_embed.lesson.exercises.compare import Wrong, difference, fit, shown, untouched
 from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.tensor import Tensor, differentiable
 
@@ -53,7 +53,7 @@ class Asked:
         handed = {k: v if k in self.in_place else copied(v) for k, v in given.items()}
         got = self.call(*handed.values())
         for name, value in handed.items():
-            if name not in self.in_place and difference(value, given[name]):
+            if name not in self.in_place and not untouched(value, given[name]):
                 raise Wrong(
                     f"{self.name} changes its argument {name} in place, and whoever passed it "
                     "still needs it: work on a copy",
@@ -221,7 +221,9 @@ class Trial:
 
 def copied(value: Any) -> Any:
     """A copy that the receiver may do with what it likes."""
-    return value.copy() if isinstance(value, (np.ndarray, list, dict)) else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(copied, value))
+    return value.copy() if isinstance(value, (np.ndarray, dict)) else value
 
 
 def copies(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,8 @@ FIRST = [
          "does not put a nudged number back"),
         ("in place", "up, down = x.copy(), x.copy()", "up, down = x, x.copy()",
          "changes its argument x"),
+        ("put back but for rounding", "    return g", "        x[i] = x[i] + 1 - 1\n    return g",
+         "changes its argument x"),
         ("flat arrays only", "np.ndindex(x.shape)", "range(len(x))", "should be"),
     ),
     *of(

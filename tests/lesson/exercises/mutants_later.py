@@ -299,6 +299,7 @@ LATER = [
          "distinct[distinct % num_shards == s] // num_shards for", "it should give the ids"),
         ("order forgotten", "rows[distinct % len(answers) == s] = answer",
          "rows = np.concatenate(answers)", "as if they stood in the order of the ids"),
+        ("used up", "return rows[where]", "answer *= 0\n    return rows[where]", "its argument a"),
         ("last only", "np.add.at(sums, where, dout)", "sums[where] = dout",
          "keeps only the last gradient of a row"),
         ("averaged", "np.add.at(sums, where, dout)",

@@ -114,7 +114,7 @@ def test_a_spoilt_note_is_as_none(tmp_path, note):
     assert desk.state(exercise) == "not begun" and desk.hints_shown(exercise) == 0
     desk.begin(exercise)
     assert desk.state(exercise) == "not yet right"
-    desk.remember(exercise, passed=True)
+    desk.remember(exercise, desk.fingerprint(exercise), passed=True)
     assert json.loads((tmp_path / NOTE).read_text(encoding="utf-8"))[NAME]["passed"] is True
 
 
@@ -131,10 +131,30 @@ def test_solved_holds_for_the_file_that_was_checked(tmp_path):
     exercise, desk = EXERCISES[NAME], Desk(tmp_path)
     desk.path(exercise).write_text(RIGHT, encoding="utf-8")
     assert desk.state(exercise) == "not checked yet"
-    desk.remember(exercise, passed=True)
+    desk.remember(exercise, desk.fingerprint(exercise), passed=True)
     assert Desk(tmp_path).state(exercise) == "solved"
     desk.path(exercise).write_text(RIGHT + "\n", encoding="utf-8")
     assert Desk(tmp_path).state(exercise) == "not checked yet"
+
+
+def test_an_edit_during_the_check_is_not_checked_and_another_check_is_not_forgotten(
+    ask, tmp_path, monkeypatch
+):
+    """As one who saves while the check runs, or checks in two windows."""
+    exercise, other = EXERCISES[NAME], EXERCISES["one_hot"]
+    path = tmp_path / f"{NAME}.py"
+    path.write_text(RIGHT, encoding="utf-8")
+    meanwhile = Desk(tmp_path)
+
+    def check(job):
+        path.write_text(RIGHT.replace("np.add.at", "spoilt"), encoding="utf-8")
+        meanwhile.show_hints(other, 1)
+        return {"passed": True, "found": {}, "sentence": "", "printed": ""}
+
+    monkeypatch.setattr("scratch_embed.lesson.exercises.command.check", check)
+    assert ask(NAME, "--folder", str(tmp_path))[0] == 0
+    desk = Desk(tmp_path)
+    assert desk.state(exercise) == "not checked yet" and desk.hints_shown(other) == 1
 
 
 @pytest.mark.parametrize(

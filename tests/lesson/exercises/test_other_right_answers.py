@@ -24,12 +24,17 @@ RIGHT = {
                 x[i] = old
             return np.reshape(g, x.shape)
         """,
+    "sparse_sgd": """
+        def sgd_step(E, ids, dout, lr):
+            np.add.at(E, ids, -lr * dout)
+            return E
+        """,
     "tanh_layer": """
         def tanh_layer(x, W):
             return 2 / (1 + np.exp(-2 * np.einsum("nd,dh->nh", x, W))) - 1
 
         def tanh_layer_backward(dout, x, W, out):
-            da = dout - dout * out * out
+            da = dout / np.cosh(x @ W) ** 2
             return np.einsum("nh,dh->nd", da, W), np.einsum("nd,nh->dh", x, da)
         """,
     "softmax_backward": """
@@ -109,6 +114,21 @@ RIGHT = {
                 rows, columns = counts.sum(1), counts.sum(0)
                 pmi = np.log(counts * counts.sum()) - np.log(np.outer(rows, columns))
             return np.where(counts > 0, np.maximum(pmi, 0), 0)
+        """,
+    "hashed_rows": """
+        def hash_of(text, V):
+            h = np.uint64(2166136261)
+            for byte in text.encode():
+                h = (h ^ np.uint64(byte)) * np.uint64(16777619) % np.uint64(2**32)
+            return h % np.uint64(V)
+
+        def two_rows_forward(E, rows):
+            return E[rows].sum(axis=1)
+
+        def two_rows_backward(dout, rows, num_rows):
+            dE = np.zeros((num_rows, dout.shape[1]))
+            np.add.at(dE, rows, dout[:, None])
+            return dE
         """,
     "padding_and_max_norm": """
         def padded_backward(dout, ids, num_rows, padding_idx):
