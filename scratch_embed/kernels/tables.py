@@ -133,27 +133,27 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
     values: floats or complex numbers, with as many rows as there were ids; the answer has their
     dtype. Raises TypeError or ValueError for other values, and for groups that do not fit them.
     """
-    rows, order, starts = groups
     values = array_of(values, "values")
     check_dtype(values, "values")
     if not values.ndim:
         raise ValueError("values is a single number, but must hold a row for each id.")
     width = values.shape[-1]
-    if math.prod(values.shape[:-1]) != len(order):
+    num_ids = len(groups.order)
+    if math.prod(values.shape[:-1]) != num_ids:
         raise ValueError(
-            f"values has shape {values.shape}, but the groups were made from {len(order)} ids: "
-            f"it must hold {len(order)} rows."
+            f"values has shape {values.shape}, but the groups were made from {num_ids} ids: "
+            f"it must hold {num_ids} rows."
         )
-    values = np.ascontiguousarray(values).reshape(len(order), width)
-    order, counts = _check_groups(groups)
-    out = np.empty((len(rows), width), values.dtype)
+    values = np.ascontiguousarray(values).reshape(num_ids, width)
+    order, starts, counts = _check_groups(groups)
+    out = np.empty((len(counts), width), values.dtype)
     longest = len(order)
     if longest > LONG and values.dtype in WIDER:
         longest = LONG
         long = np.flatnonzero(counts > LONG)
         out[long] = _sum_long(values, order, starts[long], starts[long + 1])
     parts = num_parts(values.size)
-    edges = np.array([0, len(rows)])
+    edges = np.array([0, len(counts)])
     if parts > 1:  # as many positions for each part
         shares = np.arange(1, parts) * len(order) // parts
         edges = np.insert(edges, 1, np.searchsorted(starts, shares))
@@ -286,12 +286,14 @@ def _check_out(out, shape: tuple[int, ...], table: np.ndarray) -> None:
         )
 
 
-def _check_groups(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
-    """order and the size of every group, of groups that may have been made by hand."""
+def _check_groups(groups: Groups) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(order, starts, the size of every group), of groups that may have been made by hand."""
     rows, order, starts = groups
-    order, counts = check_ids(order, len(order), "groups.order"), starts[1:] - starts[:-1]
+    order = check_ids(order, len(order), "groups.order")
+    starts = to_int64(starts, len(order) + 1, "groups.starts")
+    counts = starts[1:] - starts[:-1]
     if len(counts) != len(rows) or starts[0] or starts[-1] != len(order) or (counts < 0).any():
         raise ValueError(
             f"groups.starts must rise from 0 to {len(order)} in {len(rows)} steps, got {starts}."
         )
-    return order, counts
+    return order, starts, counts

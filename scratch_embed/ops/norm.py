@@ -56,7 +56,7 @@ def layer_norm_forward(
     x, gamma, beta, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt(variance + eps)
+    inverse = 1 / np.sqrt(variance + float(eps))  # np.float64 would make float64 of float32
     x_hat = centred * inverse
     out = x_hat if gamma is None else gamma * x_hat
     out = out if beta is None else out + beta
@@ -97,7 +97,7 @@ def rms_norm_forward(
     [0.8485, -1.1314]
     """
     x, gamma, _, shape, vector = _vectors(x, gamma, None, eps, normalized_shape)
-    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
+    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + float(eps))
     x_hat = x * inverse
     out = x_hat if gamma is None else gamma * x_hat
     return out.reshape(shape), NormSaved(x_hat, inverse, gamma, False, shape, vector)

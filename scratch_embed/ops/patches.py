@@ -122,6 +122,7 @@ def _side_error(what: str, size: int, side: int) -> str:
     near = f"{below} or {below + side}" if below else f"{side}"
     text = f"{what} {size} is not a multiple of patch_size {side}: {size % side} left over. "
     text += f"Crop or pad the {what} to {near}"
-    fits = [p for p in range(1, size + 1) if size % p == 0]
+    small = [p for p in range(1, math.isqrt(size) + 1) if size % p == 0]
+    fits = {*small, *(size // p for p in small)}
     nearest = sorted(sorted(fits, key=lambda p: abs(math.log(p / side)))[:3])
     return f"{text}, or use a patch_size that divides it: {', '.join(map(str, nearest))}"

@@ -224,6 +224,9 @@ def test_groups_made_by_hand_are_looked_at():
     assert sum_groups(values, Groups(rows, order, starts)).tolist() == [[1, 1], [2, 2]]
     empty = Groups(rows, order, np.array([0, 0, 3]))  # a group may hold nothing
     assert sum_groups(values, empty).tolist() == [[0, 0], [3, 3]]
+    for other in (">i8", np.int32):  # compiled code would read past the end
+        given = Groups(rows, order.astype(other), starts.astype(other))
+        assert sum_groups(values, given).tolist() == [[1, 1], [2, 2]]
     with pytest.raises(IndexError, match=r"groups\.order\[2\] = 3"):
         sum_groups(values, Groups(rows, order + [0, 0, 1], starts))
     for bad in ([0, 1], [0, 1, 4], [0, 4, 3], [1, 1, 3], [0, 1, 2, 3]):

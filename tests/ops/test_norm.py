@@ -85,6 +85,12 @@ def test_every_leading_shape_and_float32(shape):
     assert {out.dtype, *(g.dtype for g in grads)} == {np.dtype(np.float32)}
 
 
+def test_an_eps_of_numpy_makes_no_float64_of_float32():
+    x = np.ones((2, 4), np.float32)
+    for norm in (F.layer_norm, F.rms_norm):
+        assert norm(x, eps=np.float64(1e-5)).dtype == np.float32
+
+
 def test_bad_input_is_explained():
     with pytest.raises(ValueError, match=r"x \(1, 4\) and gamma \(3,\) do not fit"):
         F.layer_norm(X, np.ones(3), np.ones(4))

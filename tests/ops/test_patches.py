@@ -55,6 +55,8 @@ def test_a_grey_picture_needs_no_channel_axis_where_there_is_one_channel():
 def test_a_layer_for_large_images_makes_none_to_find_out_how_many_patches_there_are():
     layer = PatchEmbed(1 << 20, 1 << 10, in_channels=1, embedding_dim=1)  # of 2^40 numbers
     assert layer.num_patches == 1 << 20
+    with pytest.raises(ValueError, match="divides it: 1, 1000000007$"):  # without trying them all
+        PatchEmbed(1_000_000_007, 16)
 
 
 def test_patch_embedding_equals_a_convolution_written_as_a_loop():
