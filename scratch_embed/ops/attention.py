@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import is_real
 from scratch_embed.ops.floats import floating
 
 
@@ -43,8 +44,8 @@ def attention_forward(
 
     The weights are in `saved.weights`. A query that may look nowhere has weights 0 and answers 0.
 
-    Raises ValueError for shapes that do not fit and for a mask of NaN or +inf; TypeError for a
-    mask that is neither boolean nor floating, as one of integers.
+    Raises ValueError for shapes that do not fit, a scale that is no finite number, and a mask of
+    NaN or +inf; TypeError for a mask that is neither boolean nor floating, as one of integers.
 
     >>> q = k = v = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> out, saved = attention_forward(q, k, v)         # scores 1/sqrt(2) and 0
@@ -56,7 +57,11 @@ def attention_forward(
     """
     q, k, v = floating(q, "q"), floating(k, "k"), floating(v, "v")
     _check(q, k, v)
-    scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    if scale is None:
+        scale = q.shape[-1] ** -0.5
+    if not (is_real(scale) and np.isfinite(scale)):
+        raise ValueError(f"scale is {scale!r}; it must be a finite number, or None")
+    scale = float(scale)
     scores = q @ k.swapaxes(-1, -2)
     scores *= scale  # in place, here and below: these T S numbers are the largest array
     scores, allowed = _masked(scores, mask, causal)

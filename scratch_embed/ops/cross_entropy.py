@@ -48,7 +48,7 @@ def cross_entropy_forward(
 
     Raises ValueError for an unknown reduction, a shape that does not fit, a weight or smoothing
     out of range, or when a mean has nothing to divide by; IndexError for a target outside 0..V-1;
-    TypeError for targets that are not integers.
+    TypeError for targets and an ignore_index that are not integers.
 
     >>> loss, _ = cross_entropy_forward(np.array([[0.21, 0.47, 0.73]]), np.array([1]))
     >>> round(float(loss), 3)                    # -ln 0.326
@@ -108,6 +108,9 @@ def check_targets(
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}; it must be 'mean', 'sum' or 'none'")
+    whole = isinstance(ignore_index, (int, np.integer)) and not isinstance(ignore_index, bool)
+    if ignore_index is not None and not whole:
+        raise TypeError(f"ignore_index is {ignore_index!r}; it must be a whole number, or None")
     targets = array_of(targets, "targets")
     if not shape or targets.shape != shape[:-1]:
         raise ValueError(

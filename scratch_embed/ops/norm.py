@@ -53,10 +53,10 @@ def layer_norm_forward(
     >>> layer_norm_forward([[1.0, 2.0], [3.0, 4.0]], normalized_shape=(2, 2))[0].round(4).tolist()
     [[-1.3416, -0.4472], [0.4472, 1.3416]]
     """
-    x, gamma, beta, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
+    x, gamma, beta, eps, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt(variance + float(eps))  # np.float64 would make float64 of float32
+    inverse = 1 / np.sqrt(variance + eps)
     x_hat = centred * inverse
     out = x_hat if gamma is None else gamma * x_hat
     out = out if beta is None else out + beta
@@ -96,8 +96,8 @@ def rms_norm_forward(
     >>> out.round(4).tolist()            # mean of 9 and 16 is 12.5, its root 3.5355
     [0.8485, -1.1314]
     """
-    x, gamma, _, shape, vector = _vectors(x, gamma, None, eps, normalized_shape)
-    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + float(eps))
+    x, gamma, _, eps, shape, vector = _vectors(x, gamma, None, eps, normalized_shape)
+    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     x_hat = x * inverse
     out = x_hat if gamma is None else gamma * x_hat
     return out.reshape(shape), NormSaved(x_hat, inverse, gamma, False, shape, vector)
@@ -132,7 +132,10 @@ def _over_vectors(array: np.ndarray) -> np.ndarray:
 
 
 def _vectors(x, gamma, beta, eps: float, normalized_shape):
-    """(x (..., D), gamma (D,), beta (D,), shape of x, sizes of a vector), of what was given."""
+    """(x (..., D), gamma (D,), beta (D,), eps, shape of x, sizes of a vector), of what was given.
+
+    eps becomes a float of Python's: one of NumPy's would make float64 of float32.
+    """
     if not (is_real(eps) and 0 <= eps < np.inf):
         raise ValueError(f"eps is {eps!r}; it must be finite and not negative, as 1e-5")
     x, given = floating(x), {}
@@ -158,4 +161,4 @@ def _vectors(x, gamma, beta, eps: float, normalized_shape):
     size = math.prod(vector)
     x, shape = x.reshape(*x.shape[: x.ndim - len(vector)], size), x.shape
     gamma, beta = (None if a is None else a.reshape(size) for a in (gamma, beta))
-    return x, gamma, beta, shape, vector
+    return x, gamma, beta, float(eps), shape, vector

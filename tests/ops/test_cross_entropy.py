@@ -154,6 +154,13 @@ def test_bad_options_are_explained(options, words):
         F.cross_entropy(np.zeros((2, 3)), [1, 1], **options)
 
 
+@pytest.mark.parametrize("given", ["sum", [1, 0], np.array([0.5, 0.5]), True, 1.0], ids=repr)
+def test_what_is_no_index_is_not_taken_for_one_that_no_target_has(given):
+    """The third argument is a reduction or weights elsewhere, and would do nothing here."""
+    with pytest.raises(TypeError, match="ignore_index is .* a whole number, or None"):
+        F.cross_entropy(np.zeros((2, 2)), [0, 1], given)
+
+
 def test_a_single_number_is_no_logits_and_no_classes_are_no_choice():
     for smoothing in (0.0, 0.1):
         with pytest.raises(ValueError, match=r"logits have shape \(0, 0\)"):
