@@ -58,9 +58,7 @@ compare("dE", by_hand=hand, loop=_added(scatter_add, ids, g, V), nudged=nudged)
 
 # %%
 N, V_big, D_big = 8_192, 20_000, 64
-q = guess(
-    "8,192 rows of 64 numbers in float32: how many bytes does a scatter-add move?", unit=" MB"
-)
+q = guess("8,192 rows of 64 numbers in float32: how many MB does a scatter-add move?", unit=" MB")
 moved = worked.product(
     "bytes, three passes over N rows",
     3,

@@ -27,8 +27,10 @@ EXACT = 1000  # a whole number below it is a count, and has no rounding
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
-SAID = {"%": r"per ?cent|%", "M": "million", "million": "million", "B": "billion",
-        "billion": "billion", "K": "thousand", "k": "thousand", "thousand": "thousand"}  # fmt: skip
+PERCENT = r"per ?cent|%"
+SAID = {"%": PERCENT, "percent": PERCENT, "per cent": PERCENT, "M": "million", "B": "billion",
+        "million": "million", "billion": "billion", "K": "thousand", "k": "thousand",
+        "thousand": "thousand"}  # fmt: skip
 
 
 class Judgement(NamedTuple):
@@ -141,7 +143,7 @@ def _plain(text: str) -> str:
 
 def _read(typed: str) -> Figure | None:
     try:
-        return read_figure(typed)
+        return read_figure(typed.strip().rstrip("."))
     except ValueError:
         return None
 

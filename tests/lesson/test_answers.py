@@ -17,6 +17,7 @@ from scratch_embed.lesson.answers import how_far, judge, names_an_option
         ("131.1 million", 131.072, {"asked": "How many million numbers?"}),
         ("131.1M", 131.072, {"asked": "How many million numbers?"}),
         ("59 %", 59, {"asked": "What share is left, in percent?"}),
+        ("59 per cent", 59, {"asked": "What share is left, in percent?"}), ("59 percent", 0.59, {}),
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),
         ("262 MB", 262.1, {"asked": "How many MB?"}),
         ("b", "two", {"options": ["one", "two"]}), ("B)", "two", {"options": ["one", "two"]}),
@@ -24,7 +25,7 @@ from scratch_embed.lesson.answers import how_far, judge, names_an_option
         ("cat", "'cat', by far", {"options": ["'cat', by far", "'dog'"]}),
         ("Dog.", "'dog'", {"options": ["'cat', not 'dog'", "'dog'"]}),
         ("[0.1, -0.2]", np.array([0.1, -0.2]), {}), (".1 -.2", np.array([0.1, -0.2]), {}),
-        ("0.33 0", np.array([0.3333, 0.004]), {}),
+        ("0.33 0", np.array([0.3333, 0.004]), {}), ("-2. 1.", np.array([-2.0, 1.0]), {}),
     ],
 )  # fmt: skip
 def test_right_answers(typed, answer, given):
@@ -62,6 +63,7 @@ def test_what_names_no_single_option(typed):
         ("30", 5, {"slips": {"20-40": "too many"}}, "too many"),
         ("3", 0, {"slips": {"> 0": "none"}}, "none"),
         # nothing to compare
+        ("1e400", 18, {}, "A number is asked for"), ("0,125", 125, {}, "A number is asked for"),
         ("many", 18, {}, "A number is asked for"), ("", 18, {}, "A number is asked for"),
         # vectors
         ("0.1", np.array([0.1, 0.2]), {}, "2 numbers are asked for, and you gave one number"),

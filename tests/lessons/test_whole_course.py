@@ -82,6 +82,15 @@ def test_a_question_comes_before_its_answer(outcomes, name):
 
 
 @pytest.mark.parametrize("name", TAUGHT)
+def test_an_answer_is_right_as_it_is_told_unit_and_all(outcomes, name):
+    for question in outcomes[name].questions:
+        typed = question.value if question.options else question.shown
+        given = {"options": question.options, "tolerance": question.tolerance}
+        asked = f"{question.text}{question.unit}"
+        assert judge(typed, question.value, asked=asked, **given).right, (question.text, typed)
+
+
+@pytest.mark.parametrize("name", TAUGHT)
 def test_every_wrong_answer_has_its_reason(outcomes, name):
     """Each wrong option, and of each number at least one that is commonly given instead."""
     for question in outcomes[name].questions:

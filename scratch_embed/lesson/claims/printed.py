@@ -40,16 +40,16 @@ import numpy as np
 from scratch_embed.look.numbers import number
 
 SCALES = {
-    "": 1.0, "x": 1.0, "×": 1.0, "times": 1.0, "%": 0.01, "byte": 1.0, "bytes": 1.0,
-    "K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12,
-    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
+    "": 1.0, "x": 1.0, "×": 1.0, "times": 1.0, "%": 0.01, "percent": 0.01, "per cent": 0.01,
+    "byte": 1.0, "bytes": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "thousand": 1e3,
+    "million": 1e6, "billion": 1e9, "trillion": 1e12,
     "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
     "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
 }  # fmt: skip
 UNITS = "|".join(sorted(map(re.escape, SCALES), key=len, reverse=True))
 NUMBER = re.compile(
     r"(?P<about>[~≈]\s*)?(?P<bound>[<>]=?|[≤≥])?\s*"
-    r"(?P<digits>[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?)(?:[eE](?P<power>[+-]?\d+))?"
+    r"(?P<digits>[+-]?(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)?(?:\.\d+)?)(?:[eE](?P<power>[+-]?\d+))?"
     rf"(?P<space>\s*)(?P<unit>{UNITS})(?P<plus>\s*\+)?(?P<ratio>\s*:\s*1)?"
 )
 RANGE = re.compile(r"(?P<low>.*[\w%])\s*(?:-|–|\bto\b)\s*(?P<high>[\d.].*)")
@@ -86,8 +86,10 @@ def read_figure(text: str) -> Figure:
     digits = match["digits"].replace(",", "")
     decimals = len(digits.partition(".")[2])
     power = int(match["power"] or 0)
-    scale = SCALES[match["unit"]] * 10.0**power
+    scale = SCALES[match["unit"]] * float(f"1e{power}")
     value = float(digits) * scale
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large for a floating point number")
     zeros = 0
     if match["about"] and "." not in digits and digits.strip("+-0"):
         zeros = len(digits) - len(digits.rstrip("0"))

@@ -63,11 +63,12 @@ class Fading:
 
 
 def can_be_asked(line: Line) -> bool:
-    """Whether an expression stands there that leads to a number, or to a short vector."""
+    """Whether an expression stands there that leads to a number that can be typed, or to a few."""
     if not line.name or len(line.stages) < 2 or line.value is None:
         return False
     value = np.asarray(line.value)
-    return value.dtype.kind in "iuf" and value.ndim < 2 and 0 < value.size <= LONGEST
+    short = value.ndim < 2 and 0 < value.size <= LONGEST
+    return value.dtype.kind in "iuf" and short and bool(np.isfinite(value).all())
 
 
 def for_the_head(line: Line, stages: int) -> bool:

@@ -8,6 +8,8 @@ from scratch_embed.lesson import notes
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import questions
 from scratch_embed.lesson.walk import marks, places
+from scratch_embed.lesson.walk.fading import can_be_asked
+from scratch_embed.working import Line
 from tests.lesson.lesson_demo import write
 from tests.lesson.walk.person import walk
 
@@ -67,6 +69,11 @@ def test_a_wrong_answer_comes_back_at_the_end(tmp_path, capsys):
     assert "How many numbers has a table of 6 by 3? You said 3; it is 18." in " ".join(end.split())
     assert "0 of 1 guesses right" in end and "in: A question" in end and "   2  " in end
     assert list(notes.read("quiz").values()) == [False]  # for quiz --missed
+
+
+def test_nobody_is_asked_for_what_cannot_be_typed():
+    assert can_be_asked(Line("e^2", ("exp(2)", "7.38906"), 7.38906))
+    assert not can_be_asked(Line("e^1000", ("exp(1000)", "inf"), float("inf")))
 
 
 def test_what_was_not_answered_is_not_called_right(tmp_path):
