@@ -49,6 +49,13 @@ def check_count(value: int, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def check_flag(value: bool, name: str) -> bool:
+    """`value` as a bool; TypeError for anything but True and False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} is {value!r}; it must be True or False")
+    return bool(value)
+
+
 def is_real(value) -> bool:
     """Whether `value` is one real number, of Python or NumPy; True and False are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

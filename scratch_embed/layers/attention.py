@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count
+from scratch_embed.arguments import array_of, check_count, check_flag
 from scratch_embed.functional import attention, relu, rotary
 from scratch_embed.layers.layer import Layer
 from scratch_embed.layers.linear import Linear
@@ -26,7 +26,8 @@ class SelfAttention(Layer):
     bias, dtype, rng : as in `Linear`.
 
     Raises ValueError for sizes that are not whole numbers of at least 1, a D that cannot be cut
-    into equal heads, or, with rotary, into heads of an even width; TypeError for another dtype.
+    into equal heads, or, with rotary, into heads of an even width; TypeError for another dtype and
+    for a causal or rotary that is not True or False.
 
     >>> SelfAttention(4, num_heads=2, causal=True, rng=0)(np.ones((3, 4))).shape
     (3, 4)
@@ -54,8 +55,8 @@ class SelfAttention(Layer):
                 f"a head holds {embedding_dim // num_heads} columns, embedding_dim {embedding_dim} "
                 f"in {num_heads} heads, and rotary turns columns in pairs; make that number even"
             )
-        self.causal = causal
-        self.rotary = rotary
+        self.causal = check_flag(causal, "causal")
+        self.rotary = check_flag(rotary, "rotary")
         rng = np.random.default_rng(rng)
         options = {"bias": bias, "dtype": dtype, "rng": rng}
         self.query = Linear(embedding_dim, embedding_dim, **options)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import is_real
+from scratch_embed.arguments import check_flag, is_real
 from scratch_embed.ops.floats import floating
 
 
@@ -45,7 +45,8 @@ def attention_forward(
     The weights are in `saved.weights`. A query that may look nowhere has weights 0 and answers 0.
 
     Raises ValueError for shapes that do not fit, a scale that is no finite number, and a mask of
-    NaN or +inf; TypeError for a mask that is neither boolean nor floating, as one of integers.
+    NaN or +inf; TypeError for a mask that is neither boolean nor floating, as one of integers, and
+    for a causal that is not True or False.
 
     >>> q = k = v = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> out, saved = attention_forward(q, k, v)         # scores 1/sqrt(2) and 0
@@ -55,6 +56,7 @@ def attention_forward(
     >>> attention_forward(q, k, v, mask=near)[1].weights.round(4).tolist()
     [[0.8465, 0.1535], [0.1535, 0.8465]]
     """
+    check_flag(causal, "causal")
     q, k, v = floating(q, "q"), floating(k, "k"), floating(v, "v")
     _check(q, k, v)
     if scale is None:

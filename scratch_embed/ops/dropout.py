@@ -25,15 +25,15 @@ def dropout_forward(
     or a seed, which drops the same places every time; the places do not depend on the dtype of x.
     Integers become floats; NaN and infinities, times 0, are NaN, so dropping does not hide them.
 
-    Raises ValueError for a p outside 0..1, TypeError when rng is missing or x holds no numbers.
+    Raises ValueError for a p outside 0..1, TypeError when rng is missing or a bool, and for an x
+    that holds no numbers.
 
     >>> out, saved = dropout_forward(np.ones(8), 0.5, rng=0)
     >>> out.tolist()
     [2.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0]
     """
     check_probability(p)
-    if rng is None:
-        raise TypeError("rng is None; give a numpy.random.Generator, or a seed for one")
+    check_rng(rng)
     x = floating(x)
     saved = DropoutSaved(np.random.default_rng(rng).random(x.shape) >= p, p)
     return _let_through(x, saved), saved
@@ -48,6 +48,15 @@ def check_probability(p: float) -> None:
     """ValueError unless p is a number in 0..1."""
     if not is_real(p) or not 0 <= p <= 1:
         raise ValueError(f"p is {p!r}; the chance to drop a number lies in 0..1")
+
+
+def check_rng(rng: np.random.Generator | int) -> None:
+    """TypeError for None, and for True and False, which are seeds to NumPy."""
+    if rng is None or isinstance(rng, (bool, np.bool_)):
+        raise TypeError(
+            f"rng is {rng!r}; give a numpy.random.Generator, or a seed for one. (Where nothing "
+            "shall be dropped, as in evaluation, leave dropout out.)"
+        )
 
 
 def _let_through(x: np.ndarray, saved: DropoutSaved) -> np.ndarray:

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from scratch_embed.arguments import check_flag
+
 
 class Number:
     """An option that is one number from 0 up, kept in every group of parameters.
@@ -58,10 +60,8 @@ class Flag(Number):
     """An option that is True or False."""
 
     def check(self, value) -> bool:
-        """The value itself; TypeError for anything but a bool."""
-        if not isinstance(value, bool):
-            raise TypeError(f"{self.name} is {value!r}; it must be True or False")
-        return value
+        """The value as a bool; TypeError for anything else."""
+        return check_flag(value, self.name)
 
 
 def in_range(name: str, value, below: float = math.inf) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_unmasked
+from scratch_embed.arguments import array_of, check_flag, check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.calling import check_option, describe, plain
@@ -35,7 +35,7 @@ class Tensor(Readable):
     complex step measures. PyTorch answers with its conjugate, the direction to descend along.
 
     Raises TypeError for data that are not such numbers, that have a mask (`np.ma`), or that are
-    whole numbers and should have a gradient.
+    whole numbers and should have a gradient; and for a requires_grad that is not True or False.
 
     >>> a = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> (a * a).sum().backward()
@@ -50,6 +50,8 @@ class Tensor(Readable):
             data = _as_array(data)
         if data.dtype.char not in HELD:
             raise _dtype_error(data.dtype)
+        if requires_grad is not False:
+            requires_grad = check_flag(requires_grad, "requires_grad")
         if requires_grad and data.dtype.kind not in "fc":
             raise TypeError(
                 f"a tensor of {data.dtype} cannot require a gradient: "

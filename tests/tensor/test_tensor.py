@@ -209,6 +209,7 @@ def test_a_matrix_of_numpy_is_an_array_like_any_other():
         (lambda a: Tensor([1, 2], requires_grad=True), TypeError, "int64.*floating"),
         (lambda a: Tensor("abc"), TypeError, "not an array of numbers"),
         (lambda a: Tensor(None), TypeError, "not an array of numbers"),
+        (lambda a: Tensor([1.0], "name"), TypeError, "requires_grad is 'name'"),
         (lambda a: Tensor(np.array([1, None])), TypeError, "not an array of numbers.*object"),
         (lambda a: Tensor(np.array("2026", "M8")), TypeError, "not an array of numbers.*datetime"),
         (lambda a: Tensor(np.ones(2, np.float16)), TypeError, r"float16.*astype\(np.float32\)"),
