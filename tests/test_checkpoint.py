@@ -266,6 +266,24 @@ def test_a_state_that_was_put_there_before_the_first_step_is_saved_too():
     assert other.state[0]["sum"].tolist() == [0.1] * 3 and other.state[0]["t"] == 0
 
 
+def test_what_is_read_only_is_told_before_anything_is_loaded():
+    model, optimizer, rng = begin(RULES["Adam"])
+    go_on(model, optimizer, rng, 0, 2)
+    weights, state = model.state_dict(), optimizer.state_dict()
+    go_on(model, optimizer, rng, 2, 4)
+    before, states = model.state_dict(), optimizer.state_dict()
+    for array in (model.body.data, optimizer.state[1]["v"]):
+        array.flags.writeable = False
+    with pytest.raises(ValueError, match="body is read-only"):
+        model.load_state_dict(weights)
+    with pytest.raises(ValueError, match=r"state\['v'\] is read-only"):
+        optimizer.load_state_dict(state)
+    assert all(np.array_equal(w, before[path]) for path, w in model.state_dict().items())
+    optimizer.state[1]["v"].flags.writeable = True
+    for mine, kept in zip(optimizer.state_dict()["state"], states["state"]):
+        assert all(np.array_equal(mine[name], kept[name]) for name in kept)
+
+
 def test_a_state_on_disk_is_written_into():
     model, optimizer, rng = begin(RULES["Adam"])
     go_on(model, optimizer, rng, 0, 2)

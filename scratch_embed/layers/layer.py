@@ -65,12 +65,15 @@ class Layer:
 
         Whoever holds one of the weights, an optimiser for example, goes on with the new numbers.
         Raises KeyError for a weight that `state` lacks and for one that this layer has not;
-        ValueError for another shape, TypeError for another kind of number. float64 is rounded for
-        a float32 layer.
+        ValueError for another shape and a read-only array, TypeError for another kind of number.
+        float64 is rounded for a float32 layer.
         """
         mine = dict(self.named_parameters())
         check_names(state, mine, type(self).__name__)
         fitting = {path: fitted(state[path], w.data, path) for path, w in mine.items()}
+        for path, w in mine.items():
+            if not w.data.flags.writeable:
+                raise ValueError(f"{path} is read-only and cannot be loaded into; give it a copy")
         for path, array in fitting.items():
             mine[path].data[...] = array
             wrote(mine[path].data)

@@ -124,6 +124,9 @@ class Optimizer:
             for param in group["params"]:
                 ready.append(self._saved(states[count], count, param, group_options))
                 count += 1
+        for state, new in zip(self.state, ready):
+            for name in (set(state) & set(new)) - {"t"}:
+                _check_state(name, state[name], new[name].shape, new[name].dtype)
         for group, group_options in zip(self.param_groups, options):
             group.update(group_options)
         for state, new in zip(self.state, ready):
