@@ -55,22 +55,25 @@ def _telling(states: list) -> Iterator[dict]:
         raise KeyboardInterrupt
 
 
-def live_page(simulation: Simulation, first: Frame) -> str:
-    """The same page for a server that draws each state when it is asked for."""
-    return filled(simulation, first, packed="", live=True)
+def live_page(simulation: Simulation, first: Frame, **values) -> str:
+    """The same page for a server that draws each state when it is asked for; values: the first."""
+    return filled(simulation, first, packed="", live=True, **values)
 
 
-def filled(simulation: Simulation, first: Frame, packed: str, live: bool = False) -> str:
-    """The template with a simulation in it."""
+def filled(simulation: Simulation, first: Frame, packed: str, live: bool = False, **opens) -> str:
+    """The template with a simulation in it, that opens with the defaults or with these values."""
     controls = []
     for control in simulation.controls:
         values = control.values if live else control.on_page
+        start = opens.get(control.name, control.default)
+        if control.free and start not in values:  # a text that was typed
+            values = (start, *values)
         shape, label = kind(control), control.label
         if shape == "text" and not live:  # what was not drawn beforehand cannot be typed
             shape, label = "menu", f"{label.partition(' (')[0]} (any other: python -m lessons play)"
         controls.append({
             "name": control.name, "label": label, "play": control.play, "kind": shape,
-            "values": [told(value) for value in values], "start": values.index(control.default),
+            "values": [told(value) for value in values], "start": values.index(start),
         })  # fmt: skip
     spec = {"controls": controls, "live": live, "numbers": list(first.numbers.items())}
     places = {

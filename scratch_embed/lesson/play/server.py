@@ -28,6 +28,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, scene: Scene, port: int = 0):
         super().__init__((HOST, port), _Handler)
         self.scene, self.lock = scene, threading.Lock()
+        self.opens = dict(scene.values)  # moves change those of the scene
 
     @property
     def address(self) -> str:
@@ -53,8 +54,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not own:  # a page from elsewhere that points its name at this machine
             return self._send(403, "text/plain", "This server answers only its own machine.")
         if where.path == "/":
-            simulation = self.server.scene.simulation
-            text = live_page(simulation, self.server.draw(**simulation.defaults))
+            simulation, opens = self.server.scene.simulation, self.server.opens
+            text = live_page(simulation, self.server.draw(**opens), **opens)
             return self._send(200, "text/html", text)
         if where.path != "/frame":
             return self._send(404, "text/plain", "There is no such page here.")

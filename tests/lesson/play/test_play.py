@@ -150,8 +150,8 @@ def test_ctrl_c_ends_a_page_after_the_state_under_way(only_ours, tmp_path, monke
 
 
 @contextmanager
-def serving():
-    with server.Server(Scene(OURS)) as live:
+def serving(**opens):
+    with server.Server(Scene(OURS, **opens)) as live:
         thread = threading.Thread(target=live.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -179,6 +179,17 @@ def test_the_server_draws_any_state_also_one_that_no_page_holds():
         found = json.loads(text)
         assert code == 200 and found["numbers"] == [["where", "2"], ["said", "<b>!"]]
         assert found["svg"] == frames.frame(Scene(OURS), where=2, word="<b>", loud=True).svg
+
+
+def test_the_page_of_the_server_opens_with_the_values_that_were_set():
+    opens = {"where": 2, "loud": True, "typed": "my own"}
+    with serving(**opens) as live:
+        ask(live, "/frame?where=0&loud=off")  # another page has moved
+        code, text = ask(live, "/")
+    spec = json.loads(re.search(r'id="spec">(.*?)</script>', text)[1])
+    starts = {c["name"]: c["values"][c["start"]] for c in spec["controls"]}
+    assert code == 200 and starts["where"] == "2" and starts["loud"] == "on"
+    assert starts["typed"] == "my own" and spec["numbers"][0] == ["where", "2"]
 
 
 def test_the_server_answers_nonsense_in_a_sentence_and_strangers_not_at_all():
