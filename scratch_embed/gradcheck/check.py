@@ -58,9 +58,8 @@ def gradcheck(
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
     when forward or backward gives other bits the second time, or when fn changes its inputs.
 
-    Raises ValueError for an unknown method or mode, a max_entries or rtol out of range, and a
-    tensor that was computed; TypeError for what is no Tensor of real numbers, and a complex step
-    that cannot be taken if asked for alone.
+    Raises ValueError for a method, mode, rtol or max_entries that cannot be, and a computed tensor;
+    TypeError for what is no Tensor of real numbers, and a lone complex step that cannot be taken.
 
     >>> from scratch_embed.functional import lookup
     >>> E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="E")
@@ -68,10 +67,7 @@ def gradcheck(
     True
     """
     methods = _methods(method)
-    _check_arguments(tensors, mode)
-    check_count(max_entries, "max_entries")
-    if not (is_real(rtol) and 0 <= rtol < np.inf):
-        raise ValueError(f"rtol is {rtol!r}; it must be finite and not negative, as 1e-6")
+    _check_arguments(tensors, mode, rtol, max_entries)
     rng = stream(seed)
     # `Point` looks for writes in place itself, bit by bit.
     with watching(0), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
@@ -187,9 +183,12 @@ def _methods(method: str | Sequence[str]) -> list[str]:
     return [one for one in METHODS if one in asked]
 
 
-def _check_arguments(tensors: tuple, mode: str) -> None:
+def _check_arguments(tensors: tuple, mode: str, rtol: float, max_entries: int) -> None:
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    if not (is_real(rtol) and 0 <= rtol < np.inf):
+        raise ValueError(f"rtol is {rtol!r}; it must be finite and not negative, as 1e-6")
+    check_count(max_entries, "max_entries")
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(
