@@ -66,8 +66,9 @@ def _update(artists, values: dict) -> dict[str, str]:
     bars.set(shares, colors=["vermillion", "sky blue", "sky blue", "sky blue"])
     curve.set_ydata([weights(angle, n)[1][0] for n in NORMS])
     dot.set_data([norm], [shares[0]])
-    sign = "+" if scores[0] > 1e-9 else "-" if scores[0] < -1e-9 else "0"
-    told = {"+": "longer is louder", "-": "longer is quieter", "0": "length does not matter"}[sign]
+    of_one = weights(angle, 1.0)[0][0]  # what each unit of length adds, also to a key of length 0
+    told = "longer is louder" if of_one > 0 else "longer is quieter"
+    told = told if abs(of_one) > 1e-9 else "length does not matter"
     head.set_text(f"Key a at {angle}°: its score is {scores[0]:+.2f}; {told}")
     return {
         "score of a": f"{scores[0] + 0.0:+.3f}",

@@ -93,7 +93,7 @@ def _update(artists, values: dict) -> dict[str, str]:
         "logit": f"{shown.logits[at]:+.2f}",
         "cosine of h and the row": f"{geometry.cosine(h, row):+.3f}" if length else "h is 0",
         "length of h, of the row": f"{np.linalg.norm(h):.2f}, {np.linalg.norm(row):.2f}",
-        "highest": WORDS[best],
+        "highest": WORDS[best] if h.any() else "none: h is 0",
     }
 
 

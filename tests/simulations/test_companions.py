@@ -46,6 +46,14 @@ def test_a_long_key_gains_below_90_degrees_and_loses_beyond():
     assert np.ptp([norm_attention.weights(90, n)[1][0] for n in norm_attention.NORMS]) < 1e-12
 
 
+@pytest.mark.parametrize(
+    "angle, told", [(45, "louder"), (90, "length does not matter"), (120, "quieter")]
+)
+def test_a_key_of_length_0_is_told_what_length_would_do(angle, told):
+    scene = Scene(load("norm_attention"), norm=0.0, angle=angle)
+    assert told in scene.artists[-1].get_text()
+
+
 def test_the_touched_share_is_that_of_many_batches():
     assert touched.touched(1000, 0.0, 1) == pytest.approx(1 / 1000)
     rng, p = np.random.default_rng(1), touched.shares(1000, 1.0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from scratch_embed.lesson.play.frames import kind, told
 from scratch_embed.simulations import Control, Scene, Simulation
 
-ROW, BELOW = 0.42, 0.16  # inches: of a control, and below all
+ROW, BELOW = 0.42, 0.52  # inches: of a control, and of the numbers below all
+WIDE = 110  # characters of numbers on a line
 EVERY = 300  # milliseconds of a step while it plays
 
 
@@ -22,7 +23,7 @@ class Window:
         self.scene = Scene(simulation, picture, **values)
         self.numbers = figure.text(0.02, 0.004, "", fontsize=8, parse_math=False)
         self.widgets = {
-            control.name: self._widget(panel, control, 1 - (k + 0.5) / len(rows))
+            control.name: self._widget(panel, control, 1 - (k + 0.5) * ROW / space)
             for k, control in enumerate(rows)
         }
         figure.canvas.mpl_connect("button_press_event", self._click)
@@ -36,8 +37,11 @@ class Window:
         self._moved()
 
     def _moved(self) -> None:
-        told_numbers = [f"{key}: {value}" for key, value in self.scene.numbers.items()]
-        self.numbers.set_text("   ".join(told_numbers)[:110])
+        lines = [""]
+        for key, value in self.scene.numbers.items():
+            both = f"{lines[-1]}   {key}: {value}".strip()
+            lines[-1:] = [both] if len(both) <= WIDE else [lines[-1], f"{key}: {value}"]
+        self.numbers.set_text("\n".join(lines))
         self.figure.canvas.draw_idle()
 
     def _control(self, name: str) -> Control:

@@ -236,6 +236,17 @@ def test_widgets_move_the_scene_and_follow_it(opened):
     assert opened.scene.values["typed"] == "other"
 
 
+def test_a_window_shows_all_its_numbers_whole(opened, monkeypatch):
+    numbers = {f"number {k}": "1,234,567.89" for k in range(8)}
+    monkeypatch.setattr(opened.scene, "simulation", OURS._replace(update=lambda *_: numbers))
+    opened.set(where=0)
+    lines = opened.numbers.get_text().splitlines()
+    assert [pair for line in lines for pair in line.split("   ")] == [
+        f"{key}: {value}" for key, value in numbers.items()
+    ]
+    assert len(lines) == 2 and max(map(len, lines)) <= window.WIDE
+
+
 def test_a_click_in_the_window_sets_what_the_artist_says(opened):
     from matplotlib.backend_bases import MouseEvent
 
