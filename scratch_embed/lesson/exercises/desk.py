@@ -74,7 +74,8 @@ class Desk:
         self._change(exercise, hints=count)
 
     def _stub(self, exercise: Exercise) -> bytes:
-        return exercise.stub(self.command(exercise)).encode()
+        text = exercise.stub(self.command(exercise))  # a folder need not be named in UTF-8
+        return text.encode("utf-8", "backslashreplace")
 
     def _change(self, exercise: Exercise, **news: object) -> None:
         self._note = self._read()  # a check of another file may have ended since

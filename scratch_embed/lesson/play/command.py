@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     try:
         return _open(arguments)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"play {arguments.name}: {error}.") from None
+        raise UsageError(f"play {arguments.name}: {str(error).rstrip('.')}.") from None
     except OSError as error:
         raise UsageError(f"play {arguments.name}: {sentence(error)}") from None
 

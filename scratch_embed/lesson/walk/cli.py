@@ -117,8 +117,7 @@ def _main(course: Course, argv: list[str]) -> int:
         return play(argv[1:])
     arguments = _parse(parser(), argv)
     if arguments.forget:
-        print("Forgotten." if notes.forget() else "There was nothing to forget.")
-        return 0
+        return _forget(argv)
     if not arguments.what:
         if argv:
             raise UsageError(f"{argv[0]} needs a lesson: its number, its name, or all.")
@@ -126,17 +125,26 @@ def _main(course: Course, argv: list[str]) -> int:
         return 0
     word, *rest = arguments.what
     if word in COMMANDS:
+        _no_use_for(word, arguments)
         return COMMANDS[word](course, rest, arguments)
     paths = list(dict.fromkeys(course.find(word) for word in arguments.what))
     return _run(paths, arguments)
+
+
+def _forget(argv: list[str]) -> int:
+    if argv != ["--forget"]:
+        raise UsageError("--forget forgets all lessons and answers; it stands alone.")
+    try:
+        print("Forgotten." if notes.forget() else "There was nothing to forget.")
+    except OSError as error:
+        raise UsageError(sentence(error)) from None
+    return 0
 
 
 def _all(course: Course, rest: list[str], arguments: argparse.Namespace) -> int:
     from scratch_embed.lesson.walk.everything import closing, run_everything
 
     _nothing_more("all", rest)
-    if arguments.step or arguments.trace:
-        raise UsageError("--step and --trace walk through one lesson: name one.")
     outcomes = run_everything(course)
     print(closing(outcomes))
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
@@ -197,6 +205,14 @@ def _glossary(course: Course, rest: list[str], arguments: argparse.Namespace) ->
 
 COMMANDS = {"all": _all, "figures": _figures, "lab": _lab, "claims": _claims,
             "errata": _errata, "glossary": _glossary}  # fmt: skip
+TAKES = {"all": ["ledger"], "claims": ["ledger"], "errata": [], "glossary": []}  # the others run
+
+
+def _no_use_for(word: str, arguments: argparse.Namespace) -> None:
+    """Told before anything runs: a flag that this command would pass over."""
+    for flag in ("step", "trace", "quiet", "quick", "text", "ledger") if word in TAKES else ():
+        if getattr(arguments, flag) and flag not in TAKES[word]:
+            raise UsageError(f"{word} has no use for --{flag}: leave it out.")
 
 
 def _pages(course: Course, rest: list[str]) -> dict[str, Path]:

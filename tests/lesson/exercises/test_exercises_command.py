@@ -181,3 +181,14 @@ def test_the_command_itself(tmp_path):
     assert not (tmp_path / "none yet").exists()
     assert "exercise" in script("-m", "lessons", "--help").stdout
     assert "Did you mean exercise?" in script("-m", "lessons", "exercis").stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows names every folder in Unicode")
+def test_a_folder_whose_name_is_no_utf8_will_do(tmp_path):
+    exercise, desk = EXERCISES[NAME], Desk(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    try:
+        assert desk.begin(exercise)
+    except OSError:
+        pytest.skip("this file system names every folder in UTF-8")
+    assert "caf\\udce9" in desk.path(exercise).read_text(encoding="utf-8")
+    assert desk.state(exercise) == "not yet right"

@@ -8,9 +8,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from scratch_embed.lesson import notes
 from scratch_embed.lesson.walk.cli import guarded, main
 from tests.lesson.lesson_demo import write
 from tests.lesson.walk.test_lesson_runner import ROOT, script
@@ -270,6 +272,10 @@ def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, 
         (["0", "--ledger", "LEDGER"], "--ledger writes verdicts, which only all and claims have"),
         (["0", "--step", "--quiet"], "give one of them"),
         (["0", "3", "--step"], "one lesson at a time"),
+        (["all", "--text", __file__], "all has no use for --text: leave it out."),
+        (["errata", "--ledger", "LEDGER"], "errata has no use for --ledger: leave it out."),
+        (["claims", "--step"], "claims has no use for --step: leave it out."),
+        (["3", "--forget"], "--forget forgets all lessons and answers; it stands alone."),
         (["--quick"], "--quick needs a lesson: its number, its name, or all."),
     ],
 )
@@ -310,3 +316,13 @@ def test_a_full_disk_behind_the_output_is_a_sentence(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", Full())
     assert guarded(lambda: print("a lesson") or 0) == 1
     assert capsys.readouterr().err == "No space left on device.\n"
+
+
+def test_what_cannot_be_forgotten_is_told(folder, capsys, monkeypatch):
+    def refuse(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    notes.write("quiz", {"a question": True})
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert main(folder, ["--forget"]) == 2
+    assert "quiz.json" in capsys.readouterr().err and notes.read("quiz")
