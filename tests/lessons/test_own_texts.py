@@ -34,3 +34,19 @@ def test_the_arena_says_what_a_text_lacks(text, told, tmp_path, capsys):
     (failure,) = record.failures
     assert "\n" not in failure.text and told in failure.text
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lesson", "text", "told"),
+    [
+        ("ch07_subwords", "a " * 45_000 + "1984 " * 9_000, "no word of letters"),
+        ("ch18_counts_and_analogies", "row rows " * 100, "the text has 2 different words, and 1"),
+    ],
+)
+def test_a_lesson_says_what_a_text_lacks(lesson, text, told, tmp_path, capsys):
+    path = tmp_path / "own.txt"
+    path.write_text(text, encoding="utf-8")
+    record = run(cells.load(LESSONS / f"{lesson}.py"), Options(text=path, quick=True))
+    (failure,) = record.failures
+    assert "\n" not in failure.text and told in failure.text
+    assert "Traceback" not in capsys.readouterr().err
