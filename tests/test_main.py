@@ -28,6 +28,18 @@ def test_the_map_speaks_of_the_command_that_was_typed(words, capsys):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    "typed", ["exercise", "exercise one_hot", "play", "quiz --missed", "lab", "glossary row", "0"]
+)
+def test_what_a_lesson_says_to_type_is_what_an_installed_course_is_called(
+    typed, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path / "state"))
+    assert main(["lessons", *typed.split()]) == 0
+    assert "python -m lessons" not in capsys.readouterr().out
+
+
 def test_a_mistake_is_told_with_that_command_too(capsys):
     assert main(["lessons", "nothing_of_that_name"]) == 2
     assert "scratch-embed lessons lists them" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from scratch_embed.lesson.exercises.desk import FOLDER, NOT_BEGUN, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise, find
 from scratch_embed.lesson.exercises.report import indented, listing, shown_path, verdict
 from scratch_embed.lesson.exercises.run import Job, check
-from scratch_embed.lesson.usage import Parser, UsageError
+from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.look.render import markdown
 
 EXAMPLES = """\
@@ -45,7 +45,7 @@ def _main(scripts: Path, arguments: argparse.Namespace) -> int:
     if arguments.all:
         return _check_all(exercises, desk)
     if arguments.name is None:
-        print(f"{listing(exercises, desk)}\n\n{EXAMPLES.rstrip()}")
+        print(f"{listing(exercises, desk)}\n\n{spoken(EXAMPLES.rstrip())}")
         return 0
     exercise = _chosen(arguments.name, exercises)
     if arguments.hint:
@@ -104,7 +104,7 @@ def _begun(exercise: Exercise, desk: Desk) -> int:
     print(f"{markdown(exercise.doc)}\n\nWritten: {path}, with the contract and an example.")
     print(f"Edit it, then check it: {desk.command(exercise)}")
     if exercise.lesson is not None:
-        print(f"What it needs is in:    python -m lessons {exercise.lesson}")
+        print(spoken(f"What it needs is in:    python -m lessons {exercise.lesson}"))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from scratch_embed.files import check_writable, sentence
-from scratch_embed.lesson.usage import Parser, UsageError
+from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.look.terminal import paint, width, wrap
 
 EXAMPLES = """\
@@ -59,7 +59,7 @@ def listing() -> str:
         simulation = load(name)
         lines.append(f"{paint(name, 'bold')}  {simulation.title}")
         lines += wrap(simulation.notice.question, width(), "    ")
-    return "\n".join([*lines, "", "python -m lessons play NAME opens one in the browser"])
+    return spoken("\n".join([*lines, "", "python -m lessons play NAME opens one in the browser"]))
 
 
 def _open(arguments: argparse.Namespace) -> int:

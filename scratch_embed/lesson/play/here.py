@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 from scratch_embed.lesson.record import current
+from scratch_embed.lesson.usage import spoken
 
 
 def play(name: str) -> None:
@@ -15,7 +16,7 @@ def play(name: str) -> None:
     from scratch_embed.simulations import load  # here, so that other lessons do not pay for it
 
     simulation = load(name)
-    command = f"python -m lessons play {name}"
+    command = spoken(f"python -m lessons play {name}")
     text = f"  move it    {simulation.title}\n             {command}"
     current().put(text, page=lambda: _page(name, command), words=text)
 

@@ -49,7 +49,7 @@ def main(course: Course, argv: list[str]) -> int:
     if arguments.missed:
         chosen = _missed(course, paths)
         if not chosen:
-            print(NOTHING_MISSED if memory.answered() else NOTHING_ANSWERED)
+            print(NOTHING_MISSED if memory.answered() else spoken(NOTHING_ANSWERED))
             return 0
         return _round(chosen)
     if paths:
