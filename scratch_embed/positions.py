@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count
 
 LAYOUTS = ("interleaved", "concatenated")
 
@@ -26,7 +26,7 @@ def angles(positions, dim: int, base: float = 10000.0) -> np.ndarray:
     if not base > 0:
         raise ValueError(f"base is {base!r}; it must be positive, as 10000.0")
     exponents = np.arange(0, dim, 2) / dim
-    return np.asarray(positions, dtype=np.float64)[..., None] * base**-exponents
+    return array_of(positions, "positions").astype(np.float64)[..., None] * base**-exponents
 
 
 def sinusoidal(
@@ -63,7 +63,7 @@ def interpolate(table: np.ndarray, new_len: int) -> np.ndarray:
     >>> interpolate(np.array([[0.0, 10.0], [2.0, 30.0]]), 3).tolist()
     [[0.0, 10.0], [1.0, 20.0], [2.0, 30.0]]
     """
-    table = np.asarray(table)
+    table = array_of(table, "table")
     if table.ndim != 2:
         raise ValueError(f"table has shape {table.shape}; it must be (T, D)")
     return interpolation(len(table), new_len, np.result_type(table, np.float32)) @ table

@@ -16,6 +16,7 @@ from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, Report, Row
 from scratch_embed.tensor import Tensor
+from scratch_embed.tensor.tape import recording
 from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")
@@ -59,7 +60,7 @@ def gradcheck(
     when forward or backward gives other bits the second time, or when fn changes its inputs.
 
     Raises ValueError for a method, mode, rtol or max_entries that cannot be, and a computed tensor;
-    TypeError for what is no Tensor of real numbers, and a lone complex step that cannot be taken.
+    TypeError for what is no real Tensor, or no complex step if alone; RuntimeError in no_grad().
 
     >>> from scratch_embed.functional import lookup
     >>> E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="E")
@@ -184,6 +185,8 @@ def _methods(method: str | Sequence[str]) -> list[str]:
 
 
 def _check_arguments(tensors: tuple, mode: str, rtol: float, max_entries: int) -> None:
+    if not recording.on:
+        raise RuntimeError("gradcheck goes back along the tape, and no_grad() writes none")
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}")
     if not (is_real(rtol) and 0 <= rtol < np.inf):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from scratch_embed.functional import embedding_bag
@@ -9,7 +11,7 @@ from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.bag import check_mode
 from scratch_embed.ops.renorm import renorm_
-from scratch_embed.tensor import Tensor
+from scratch_embed.tensor import Tensor, no_grad
 
 
 class EmbeddingBag(Layer):
@@ -86,10 +88,9 @@ class EmbeddingBag(Layer):
 
         Raises what `embedding_bag` raises.
         """
-        if self.max_norm is not None:
-            renorm_(self.weight.data, ids, self.max_norm, self.norm_type)
         weights = () if per_sample_weights is None else (per_sample_weights,)
-        return embedding_bag(
+        bags = partial(
+            embedding_bag,
             self.weight,
             ids,
             *weights,
@@ -99,6 +100,11 @@ class EmbeddingBag(Layer):
             scale_grad_by_freq=self.scale_grad_by_freq,
             sparse=self.sparse,
         )
+        if self.max_norm is not None:
+            with no_grad():
+                bags()  # raises what there is to raise, before a row is shrunk
+            renorm_(self.weight.data, ids, self.max_norm, self.norm_type)
+        return bags()
 
     def __repr__(self) -> str:
         num_embeddings, dim = self.weight.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count, is_real
+from scratch_embed.arguments import array_of, check_count, check_flag, is_real
 from scratch_embed.functional import lookup
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.lookup import padding_row
@@ -59,7 +59,8 @@ class Embedding(Layer):
 
     Raises ValueError for sizes that are not whole numbers of at least 1, a padding_idx outside the
     table, a max_norm, norm_type or init out of range; TypeError for a dtype that is not float32 or
-    float64, a padding_idx that is not a whole number, and an rng that NumPy makes no Generator of.
+    float64, a padding_idx that is not a whole number, a switch that is not True or False, and an
+    rng that NumPy makes no Generator of.
 
     >>> layer = Embedding(6, 3, rng=0, init=0.02)
     >>> layer([[1, 2], [4, 1]]).shape
@@ -107,16 +108,17 @@ class Embedding(Layer):
         padding row keeps its values, as in PyTorch. The options are those of `Embedding`.
 
         Raises ValueError for an array that is not 2-D and for options out of range, TypeError for
-        an array that is not float32 or float64.
+        an array that is not float32 or float64 and for a switch that is not True or False.
         """
         array = array_of(array, "array")
         if array.ndim != 2:
             raise ValueError(f"array has shape {array.shape}; a table has two axes, (V, D)")
         if array.dtype not in (np.float32, np.float64):
             raise TypeError(f"array is {array.dtype}; a table holds float32 or float64")
+        learn = not check_flag(freeze, "freeze")
         layer = cls.__new__(cls)
         layer._set_up(
-            array, not freeze, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+            array, learn, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
         )
         return layer
 
@@ -127,8 +129,8 @@ class Embedding(Layer):
         check_max_norm(max_norm, norm_type)
         self.max_norm = max_norm
         self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
+        self.scale_grad_by_freq = check_flag(scale_grad_by_freq, "scale_grad_by_freq")
+        self.sparse = check_flag(sparse, "sparse")
 
     def __call__(self, ids) -> Tensor:
         """Rows of the table: ids (...) of any integer type -> (..., D).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, check_flag
 from scratch_embed.functional import embedding_bag
 from scratch_embed.hashing import buckets, signs
 from scratch_embed.layers.embedding import Embedding
@@ -49,9 +49,9 @@ class HashEmbedding(Layer):
     ):
         self.num_buckets = check_count(num_buckets, "num_buckets")
         self.num_hashes = check_count(num_hashes, "num_hashes")
-        self.signed = signed
+        self.signed = check_flag(signed, "signed")
         self.seed = seed
-        self.sparse = sparse
+        self.sparse = check_flag(sparse, "sparse")
         self.weight = Embedding(num_buckets, embedding_dim, dtype=dtype, rng=rng, init=init).weight
 
     def __call__(self, tokens) -> Tensor:

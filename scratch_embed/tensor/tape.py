@@ -182,6 +182,8 @@ class Variable:
                 )
             return np.ones(self.shape, self.dtype)
         check_unmasked(grad, "grad")
+        if np.iscomplexobj(grad) and self.dtype.kind != "c":
+            raise TypeError(f"grad is complex, and the tensor {self.dtype}; give grad.real")
         frozen = isinstance(grad, np.ndarray) and grad.base is None and not grad.flags.writeable
         take = np.asarray if frozen and self.node else np.array  # a leaf keeps what it is given
         grad = take(grad, dtype=self.dtype)

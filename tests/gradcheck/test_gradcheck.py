@@ -10,6 +10,7 @@ from scratch_embed import functional as F
 from scratch_embed.gradcheck import GradcheckError, catalogue, gradcheck
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.report import OK, UNUSED, WRONG
+from scratch_embed.tensor import no_grad
 
 IDS = np.array([[4, 1, 1], [0, 4, 4]])  # 4 three times, 1 twice, 0 once; 2, 3 and 5 never
 
@@ -350,3 +351,8 @@ def test_nothing_checked_is_not_passed(x):
 def test_wrong_use_is_named(use, error, words):
     with pytest.raises(error, match=words):
         use()
+
+
+def test_without_a_tape_there_is_nothing_to_check():
+    with no_grad(), pytest.raises(RuntimeError, match="no_grad"):
+        gradcheck(F.exp, leaf(3))

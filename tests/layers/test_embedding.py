@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from scratch_embed import SGD, Embedding, RowGrad
+from scratch_embed.layers import HashEmbedding
 
 TABLE = [[3.0, 4.0], [0.6, 0.8], [0.0, -2.0], [1.0, 1.0]]
+TABLE_64 = np.array(TABLE)
 COTANGENT = [[1.0, 2.0], [10.0, 20.0], [5.0, 7.0], [100.0, 200.0]]
 IDS = [1, 3, 2, 3]  # row 3 twice, row 0 never
 
@@ -226,6 +228,7 @@ def read_only() -> np.ndarray:
         (lambda: layer()([float("nan")]), TypeError, "not a number"),
         (lambda: layer()("cat"), TypeError, "cat"),
         (lambda: layer()(IDS).backward(np.ones((4, 3))), ValueError, r"\(4, 3\).*\(4, 2\)"),
+        (lambda: layer()(IDS).backward(np.ones((4, 2), complex)), TypeError, "grad is complex"),
         (lambda: Embedding(0, 2), ValueError, "num_embeddings is 0"),
         (lambda: Embedding(4, -1), ValueError, "embedding_dim is -1"),
         (lambda: Embedding(4.0, 2), ValueError, r"num_embeddings is 4\.0"),
@@ -238,6 +241,10 @@ def read_only() -> np.ndarray:
         (lambda: Embedding(4, 2, max_norm=float("nan")), ValueError, "max_norm is nan"),
         (lambda: Embedding(4, 2, max_norm=1, norm_type=0), ValueError, "norm_type is 0"),
         (lambda: Embedding(4, 2, dtype=np.float16), TypeError, "float16"),
+        (lambda: Embedding(4, 2, sparse="no"), TypeError, "sparse is 'no'; .*True or False"),
+        (lambda: Embedding(4, 2, scale_grad_by_freq=0), TypeError, "scale_grad_by_freq is 0"),
+        (lambda: Embedding.from_pretrained(TABLE_64, "no"), TypeError, "freeze is 'no'"),
+        (lambda: HashEmbedding(4, 2, signed=-1), TypeError, "signed is -1"),
         (lambda: Embedding(4, 2, init="xavier"), ValueError, r"'xavier'.*'N\(0,1\)'"),
         (lambda: Embedding(4, 2, init=-1.0), ValueError, r"init is -1\.0"),
         (lambda: Embedding.from_pretrained([1.0, 2.0]), ValueError, r"\(2,\).*two axes"),

@@ -125,6 +125,9 @@ def test_max_norm_shrinks_the_rows_that_are_looked_up():
     out.backward(np.ones((1, 2)))
     assert layer.weight.grad.tolist() == [[1, 1], [0, 0], [2, 2]]
     by_sum = EmbeddingBag.from_pretrained(TABLE.copy(), max_norm=2.0, norm_type=1.0)
+    with pytest.raises(ValueError, match="less than"):  # what is wrong is told before a row shrinks
+        by_sum([0, 1, 2], offsets=[0, 2, 1, 3])
+    assert by_sum.weight.data.tolist() == TABLE.tolist()
     by_sum([[0]])
     np.testing.assert_allclose(by_sum.weight.data[0], TABLE[0] * 2 / 11)
     with pytest.raises(ValueError, match="max_norm is 0"):
