@@ -84,8 +84,8 @@ class RowGrad:
 
         A group that wants more precision than a running sum has (see `tables.LONG`) is summed.
         """
-        values, groups, _ = self._held
-        if np.diff(groups.starts).max(initial=0) > tables.LONG:
+        values, groups, summed = self._held
+        if not summed and np.diff(groups.starts).max(initial=0) > tables.LONG:
             values, groups = self._sum()
         return np.ascontiguousarray(values), groups
 

@@ -45,7 +45,7 @@ def stops(steps: Sequence[Step]) -> list[Stop]:
     return found
 
 
-def listing(lesson: cells.Lesson, position: int, told: bool = True) -> Code:
+def listing(lesson: cells.Lesson, position: int, told: bool) -> Code:
     """A cell's code with its line numbers; more than two imports in a row become one line, and so
     does each answer that has not been told yet."""
     cell = lesson.cells[position]
