@@ -66,24 +66,24 @@ def interpolate(table: np.ndarray, new_len: int) -> np.ndarray:
     table = array_of(table, "table")
     if table.ndim != 2:
         raise ValueError(f"table has shape {table.shape}; it must be (T, D)")
-    return interpolation(len(table), new_len, np.result_type(table, np.float32)) @ table
+    below, above, share = neighbours(len(table), new_len)
+    share = share.astype(np.result_type(table, np.float32))[:, None]
+    return table[below] * (1 - share) + table[above] * share
 
 
-def interpolation(old_len: int, new_len: int, dtype: type = np.float64) -> np.ndarray:
-    """The matrix of `interpolate`: each row mixes two neighbours          (new_len, old_len)
+def neighbours(old_len: int, new_len: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each of `new_len` places lies between two of `old_len` rows         three (new_len,)
 
-    >>> interpolation(2, 3).tolist()
-    [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+    (below, above, share): the place reads rows[below] (1 - share) + rows[above] share.
+
+    >>> [part.tolist() for part in neighbours(2, 3)]
+    [[0, 0, 1], [1, 1, 1], [0.0, 0.5, 0.0]]
     """
     check_count(old_len, "old_len")
     check_count(new_len, "new_len")
     places = np.linspace(0, old_len - 1, new_len)
-    below = np.minimum(places.astype(np.int64), max(old_len - 2, 0))
-    mix = np.zeros((new_len, old_len), dtype)
-    rows = np.arange(new_len)
-    mix[rows, below] = 1 - (places - below)
-    mix[rows, np.minimum(below + 1, old_len - 1)] += places - below
-    return mix
+    below = places.astype(np.int64)
+    return below, np.minimum(below + 1, old_len - 1), places - below
 
 
 def check_layout(layout: str) -> None:

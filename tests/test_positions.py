@@ -94,6 +94,9 @@ def test_a_learned_table_and_its_end():
     assert np.array_equal(stretched(3).data, layer.weight.data[:3])
     clamped(6).backward(np.ones((6, 3)))
     assert clamped.weight.grad.tolist() == [[1] * 3, [1] * 3, [1] * 3, [3] * 3]
+    dout = np.random.default_rng(1).standard_normal((7, 3))
+    stretched(7).backward(dout)
+    np.testing.assert_allclose(stretched.weight.grad, interpolate(np.eye(4), 7).T @ dout, rtol=1e-6)
 
 
 def test_scaled_tokens_beside_sinusoids():

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
-from scratch_embed.functional import lookup, onehot_product
+from scratch_embed.functional import lookup
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
-from scratch_embed.positions import interpolation, sinusoidal
+from scratch_embed.positions import neighbours, sinusoidal
 from scratch_embed.tensor import Tensor
 
 PAST_END = ("error", "interpolate", "clamp")
@@ -64,7 +64,9 @@ class PositionEmbedding(Layer):
             return lookup(self.weight, np.minimum(np.arange(length), self.max_len - 1))
         if self.past_end == "error":
             raise _past_end(length, self.max_len)
-        return onehot_product(interpolation(self.max_len, length, self.weight.dtype), self.weight)
+        below, above, share = neighbours(self.max_len, length)
+        share = share.astype(self.weight.dtype)[:, None]
+        return lookup(self.weight, below) * (1 - share) + lookup(self.weight, above) * share
 
     def __repr__(self) -> str:
         max_len, dim = self.weight.shape

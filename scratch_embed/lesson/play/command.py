@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
     made.add_argument("--png", metavar="FILE", help="write one state as a picture")
     made.add_argument("--gif", metavar="FILE", help="write what Play shows as a moving picture")
     made.add_argument("--window", action="store_true", help="open a window")
-    made.add_argument("--port", type=int, default=0, help="of the local server (0: a free one)")
+    made.add_argument("--port", type=int, help="of the local server (a free one when none is said)")
     made.add_argument("--no-browser", action="store_true", help="only print the address")
     arguments = made.parse_args(argv)
     if arguments.name is None:
@@ -67,6 +67,10 @@ def _open(arguments: argparse.Namespace) -> int:
     from scratch_embed.simulations import Scene, load
 
     simulation = load(arguments.name)
+    served = not (arguments.html or arguments.png or arguments.gif or arguments.window)
+    if not served and (arguments.port is not None or arguments.no_browser):
+        flag = "--no-browser" if arguments.port is None else "--port"
+        raise ValueError(f"{flag} is for the browser, which is not used here: leave it out")
     typed = [tuple(word.partition("=")[::2]) for word in arguments.set]
     values = read_values(simulation.controls, typed)
     if arguments.html:
@@ -86,12 +90,13 @@ def _open(arguments: argparse.Namespace) -> int:
         from scratch_embed.lesson.play.window import show
 
         show(simulation, **values)
-    if not (arguments.html or arguments.png or arguments.gif or arguments.window):
+    if served:
         from scratch_embed.lesson.play.server import serve
 
-        if not 0 <= arguments.port < 65536:
-            raise ValueError(f"--port is {arguments.port}; it goes from 0 to 65535")
-        serve(Scene(simulation, **values), arguments.port, not arguments.no_browser)
+        port = arguments.port or 0
+        if not 0 <= port < 65536:
+            raise ValueError(f"--port is {port}; it goes from 0 to 65535")
+        serve(Scene(simulation, **values), port, not arguments.no_browser)
     return 0
 
 

@@ -258,6 +258,8 @@ def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False
     if arguments.ledger is not None:
         raise UsageError("--ledger writes verdicts, which only all and claims have: leave it out.")
     text = None if arguments.text is None else Path(arguments.text).resolve()
+    if text is not None and not any(b"options.text" in path.read_bytes() for path in paths):
+        raise UsageError(f"--text: {paths[0].stem} reads no text of yours: leave it out.")
     options = Options(text=text, quick=arguments.quick, figures=figures)
     if arguments.step or arguments.trace:
         flag, walk = ("--step", step_one) if arguments.step else ("--trace", trace_one)

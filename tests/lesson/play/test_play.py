@@ -311,6 +311,8 @@ def test_what_play_shows_as_a_moving_picture(only_ours, tmp_path):
         (["lookup", "--gif", "x.png"], "a moving picture ends in .gif"),
         (["tied", "--gif", "x.gif"], "nothing plays by itself here"),
         (["lookup", "--port", "70000"], "--port is 70000; it goes from 0 to 65535"),
+        (["lookup", "--png", "x.png", "--port", "8000"], "--port is for the browser, which is not"),
+        (["lookup", "--window", "--no-browser"], "--no-browser is for the browser, which is not"),
         (["lookup", "--slow"], "unrecognized arguments: --slow"),
     ],
 )

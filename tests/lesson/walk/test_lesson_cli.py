@@ -239,8 +239,8 @@ def test_results_of_a_lab_that_cannot_be_saved_do_not_end_the_run(folder, tmp_pa
 )
 def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, argv, drawn):
     extra = (
-        "from scratch_embed import plot\nfrom scratch_embed.lesson import save_figure\n"
-        "save_figure(plot.figure()[0], 'empty.png')"
+        "from scratch_embed import plot\nfrom scratch_embed.lesson import options, save_figure\n"
+        "read = options.text\nsave_figure(plot.figure()[0], 'empty.png')"
     )
     write(tmp_path / "lessons", 0, extra=extra)
     text = tmp_path / "words.txt"
@@ -267,6 +267,7 @@ def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, 
         (["0", "--text"], "--text: expected one argument"),
         (["0", "--text", "nowhere.txt"], "--text: There is no file nowhere.txt. Looked in"),
         (["0", "--text", "."], "--text: . is a folder"),
+        (["0", "3", "--text", __file__], "--text: ch00_demo reads no text of yours: leave it out."),
         (["all", "--ledger", "."], "--ledger: . is a folder"),
         (["all", "--ledger", f"{__file__}/ledger.json"], "--ledger: "),  # told before the run
         (["0", "--ledger", "LEDGER"], "--ledger writes verdicts, which only all and claims have"),
