@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from scratch_embed.kernels.instructions import instructions
 from scratch_embed.kernels.kept import kept, say_once
 
 SLOW = 0.5  # seconds that may pass without a word
@@ -49,8 +50,7 @@ compiled = Compiled()
 def _decorated(loop: Callable, threaded: bool) -> Callable:
     import numba
 
-    words = {"prange": numba.prange, "prefetch": _prefetch(), "next_part": _next_part()}
-    loop.__globals__.update(words)  # see words.py
+    loop.__globals__.update(instructions())
     for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
         loop.__globals__[helper.__name__] = numba.njit(helper)
     fastmath = getattr(loop, "fastmath", False)  # a loop may allow it
@@ -109,52 +109,3 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if came:
             handler(*came[0])
-
-
-@cache
-def _prefetch():
-    """The processor's prefetch instruction, as a function (array, row) for compiled loops.
-
-    It asks for every 16th of the first 64 numbers of the row: four cache lines of float32.
-    """
-    from llvmlite import ir
-    from numba.core import cgutils, types
-    from numba.extending import intrinsic
-
-    integer, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-    instruction = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
-    read, keep, data = integer(0), integer(3), integer(1)  # see llvm.prefetch
-
-    @intrinsic
-    def prefetch(typing_context, array, row):
-        def emit(context, builder, signature, arguments):
-            kind, (array, row) = signature.args[0], arguments
-            array = context.make_array(kind)(context, builder, array)
-            llvm = builder.module.declare_intrinsic("llvm.prefetch", [pointer], instruction)
-            for d in range(0, 64, 16):
-                place = [row, context.get_constant(types.intp, d)]
-                address = cgutils.get_item_pointer(context, builder, kind, array, place)
-                builder.call(llvm, [builder.bitcast(address, pointer), read, keep, data])
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp), emit
-
-    return prefetch
-
-
-@cache
-def _next_part():
-    """The processor's instruction that reads a number of int64 and adds 1 to it, as a function."""
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def next_part(typing_context, given_out):
-        def emit(context, builder, signature, arguments):
-            kind, one = signature.args[0], context.get_constant(types.int64, 1)
-            place = context.make_array(kind)(context, builder, arguments[0]).data
-            return builder.atomic_rmw("add", place, one, "monotonic")
-
-        return types.int64(given_out), emit
-
-    return next_part

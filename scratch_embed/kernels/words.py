@@ -1,10 +1,11 @@
 """The words of a loop that mean more when it is compiled.
 
 A loop's file imports them from here, so that it can be run as plain Python. Before a loop is
-compiled, `compiling.py` puts what stands on the right into its file:
+compiled, `instructions.py` says what is put into its file instead:
 
     prange      range          numba.prange, whose turns may run on several threads
     prefetch    nothing        the processor's instruction that asks for memory early
+    copy_row    out[n] = ...   the C library's copy of memory, which no compiled loop comes up to
     next_part   a counter      the same, in one instruction that no other thread can come between
 """
 
@@ -19,6 +20,11 @@ AHEAD = 16
 
 def prefetch(array, row):
     """Ask for the start of a row, without waiting for it."""
+
+
+def copy_row(out, n, table, row):
+    """out[n] = table[row], for two arrays of the same dtype and width that share no memory."""
+    out[n] = table[row]
 
 
 def next_part(given_out):

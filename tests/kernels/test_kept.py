@@ -27,7 +27,7 @@ def package(tmp_path):
     shutil.copytree(ROOT / "scratch_embed", copy, ignore=lambda *_: ["__pycache__"])
     source = (copy / "kernels" / "table_loops.py").read_text(encoding="utf-8")
     edited = source.replace("import numpy as np", "import numpy as np\nfrom .factor import FACTOR")
-    edited = edited.replace("out[n, d] = table[row, d]", "out[n, d] = FACTOR * table[row, d]")
+    edited = edited.replace("copy_row(out, n, table, ids[n])", "out[n] = FACTOR * table[ids[n]]")
     assert edited.count("FACTOR") == 2
     (copy / "kernels" / "table_loops.py").write_text(edited, encoding="utf-8")
     (copy / "kernels" / "factor.py").write_text("FACTOR = 2.0\n", encoding="utf-8")
