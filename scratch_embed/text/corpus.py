@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 OTHER = "<other>"  # the one row that all words without a row of their own share
-_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+JOINERS = "\u200c\u200d"  # stand inside words of Persian and of Hindi
 
 
 def read_text(path: str | os.PathLike) -> str:
@@ -67,11 +68,25 @@ def words(text: str) -> list[str]:
 
         words("Don't add 2 rows to my_table!")    ["don't", "add", "rows", "to", "my", "table"]
 
-    Any alphabet counts as letters. Digits and underscores do not, so int64 gives "int".
+    Any alphabet counts as letters, and marks that stand above, below or behind a letter belong to
+    it; what can be one letter with its mark becomes one (NFC). Digits and underscores are none, so
+    int64 gives "int".
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, but it is {type(text).__name__}.")
-    return _WORD.findall(text.lower())
+    text = text.lower()
+    if text.isascii():
+        return re.findall(_word(""), text)
+    text = unicodedata.normalize("NFC", text)
+    marks = (c for c in set(text) if c in JOINERS or unicodedata.category(c)[0] == "M")
+    return re.findall(_word("".join(sorted(marks))), text)
+
+
+def _word(marks: str) -> str:
+    """The pattern of a word. Python's own classes know no marks: they would cut a word of Hindi at
+    its vowel signs."""
+    part = rf"[^\W\d_]+(?:[{marks}]+[^\W\d_]*)*" if marks else r"[^\W\d_]+"
+    return f"{part}(?:['\u2019]{part})*"
 
 
 @dataclass(frozen=True)

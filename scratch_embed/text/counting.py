@@ -100,6 +100,8 @@ def count(
 
     Raises ValueError when fewer than two words get a row, and what `pieces` raises.
     """
+    if max_words is not None and max_words < 2:
+        raise ValueError(f"max_words is {max_words}; it must be 2 or more, or no word has company")
     numbers = _Numbers()
     seen, read, floor = np.zeros(1, np.int64), 0, 0
     with replacing(path) as temporary, open(temporary, "w+b") as file:

@@ -133,4 +133,5 @@ def _decode(name: str, data: bytes, offset: int, line: int) -> str:
     except UnicodeDecodeError as error:
         before = line + data[: error.start].count(b"\n")
         raise not_utf8(name, data, error.start, offset + error.start, before) from None
+    text = text.replace("\ufeff", "")  # between files that were put together, each with its mark
     return text.replace("\r\n", "\n").replace("\r", "\n")

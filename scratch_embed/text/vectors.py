@@ -25,6 +25,7 @@ LONGEST_LINE = 1 << 24  # bytes: a word and a million numbers
 BYTE_ORDER_MARK = "\ufeff"
 _COUNTS = re.compile(r"(\d{1,18}) (\d{1,18})", re.ASCII)
 _DECIMALS = re.compile(r"[-+.eE0-9 ]*")  # float() takes more: 1_0, nan, digits of other scripts
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBERED = re.compile(r" [-+.\d]*\d[-+.eE\d]*$", re.ASCII)  # a word that ends in a number
 
 
@@ -47,8 +48,8 @@ def write_vectors(
     header : the first line "V D" of word2vec; False writes GloVe's format.
 
     Raises TypeError for a word that is not a str; ValueError for words and vectors that do not fit,
-    a word that is empty, holds white space or comes twice, and for NaN or infinity. The file is
-    complete or not there at all.
+    for NaN or infinity, and for a word that is empty, comes twice, or holds white space, a zero
+    byte or half a pair of surrogates. The file is complete or not there at all.
     """
     vectors = check_words(words, vectors)
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
@@ -88,6 +89,11 @@ def check_words(words: Sequence[str], vectors: np.ndarray) -> np.ndarray:
             raise ValueError(
                 f"words[{row}] = {word!r} is empty or holds white space, which ends a word in this "
                 "format, or begins with a byte order mark; write '_' instead of a space"
+            )
+        if "\0" in word or not word.isprintable() and _SURROGATE.search(word):
+            raise ValueError(
+                f"words[{row}] = {word!r} holds a zero byte or half of a pair of surrogates, which "
+                "no file would give back; leave the word out"
             )
         if first.setdefault(word, row) != row:
             raise ValueError(f"words[{row}] = {word!r} is words[{first[word]}] as well")
@@ -209,7 +215,7 @@ def _parse(line: str, dim: int, dtype: np.dtype, where: str) -> tuple[str, np.nd
         if not _DECIMALS.fullmatch(line, len(word)):
             raise ValueError
         with np.errstate(over="ignore"):
-            vector = np.array(fields, np.float64).astype(dtype)
+            vector = np.array(fields, np.promote_types(dtype, np.float64)).astype(dtype)
         if not np.isfinite(vector).all():
             raise ValueError
     except ValueError:

@@ -22,6 +22,7 @@ from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")
+LEAST_OTHERS = 1e-6  # of all draws; to draw another word than the commonest would take for ever
 
 
 class Windows(NamedTuple):
@@ -56,8 +57,14 @@ class Negatives:
             raise ValueError(f"counts must be (V,), finite and >= 0; their shape is {counts.shape}")
         if np.count_nonzero(counts) < 2:
             raise ValueError("counts has fewer than two words that occur; none could be a negative")
-        share = np.where(counts > 0, np.where(counts > 0, counts, 1) ** power, 0)
-        self.p = share / share.sum()
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = np.where(counts > 0, np.where(counts > 0, counts, 1) ** power, 0)
+            self.p = share / share.sum()
+        if not self.p.max() < 1 - LEAST_OTHERS:  # NaN, too
+            raise ValueError(
+                f"power is {power!r}: word {np.argmax(counts)} would take all draws but one in "
+                f"{1 / LEAST_OTHERS:,.0f}, and hardly another be a negative; give a smaller one"
+            )
         self._steps = np.cumsum(self.p)
         # Rounding must not leave a gap at the end, nor give it to a word that never occurs.
         self._steps[np.flatnonzero(self.p)[-1] :] = 1.0

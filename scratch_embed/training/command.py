@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,19 +85,32 @@ def start(
     work: Callable[[Run], int],
     argv: Sequence[str] | None,
     quick: dict,
+    needs: Mapping[str, tuple[str, str]] = {},
 ) -> int:
     """Do the work of a command; returns its exit code.
 
     quick : what the options are with `--quick`, where nothing else is given.
+    needs : {option: (other, value)}: the option means something only with --OTHER VALUE; who gives
+        it without is told.
     """
     argv = sys.argv[1:] if argv is None else argv
 
     def whole() -> int:
         run = parse(made, argv, quick)
+        _check_needs(made, argv, run.options, needs)
         with alone_in(run.options.out):
             return work(run)
 
     return ended(whole)
+
+
+def _check_needs(made, argv: Sequence[str], options: argparse.Namespace, needs: Mapping) -> None:
+    unset = argparse.Namespace(**dict.fromkeys(vars(options)))  # None gives way to no default
+    for name, value in vars(made.parse_args(argv, unset)).items():
+        other, wanted = needs.get(name, (None, None))
+        if other and value is not None and getattr(options, other) != wanted:
+            flag = name.replace("_", "-")
+            made.error(f"--{flag} means nothing without --{other} {wanted}: leave it out")
 
 
 def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None) -> Run:

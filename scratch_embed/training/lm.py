@@ -47,6 +47,8 @@ NUMBERS = [
     ("every", count, 100, "STEPS", "steps between two looks at the held-out loss"),
 ]
 
+NEEDS = {name: ("model", "transformer") for name in ("blocks", "heads")}
+
 
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed lm`."""
@@ -65,7 +67,7 @@ def made() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    return start(made(), work, argv, QUICK)
+    return start(made(), work, argv, QUICK, NEEDS)
 
 
 def work(run: Run) -> int:

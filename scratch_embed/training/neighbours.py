@@ -83,7 +83,7 @@ def work(run: Run) -> int:
         print(f"\nnearest to {harmless(word)}, by cosine:\n{listed(near)}")
     results["analogies"] = [table.analogy(*three, options.nearest) for three in options.analogy]
     for found in results["analogies"]:
-        a, b, c = found["asked"]
+        a, b, c = map(harmless, found["asked"])
         print(f"\n{a} is to {b} as {c} is to:")
         print(f"  the three words left out\n{listed(found['left out'])}")
         print(f"  the three words allowed\n{listed(found['allowed'])}")

@@ -34,6 +34,7 @@ LINEAR, SQUARES, STRIPS, SHUFFLED = WAYS = (
     "pixels, linear", "patches", "cut as strips", "cut from shuffled",
 )  # fmt: skip
 BATCH = 64  # pictures a step
+HEADS = 4
 QUICK = {"seeds": 2, "steps": 40, "copies": 1, "letters": "abcdef", "dim": 24}
 NUMBERS = [
     ("seeds", count, 5, "SEEDS", "seeds from --seed on; each holds out a family of fonts"),
@@ -63,6 +64,8 @@ def work(run: Run) -> int:
     options = run.options
     if len(set(options.letters)) < max(2, len(options.letters)):
         raise ValueError(f"letters is {options.letters!r}; it takes two or more, each once")
+    if options.dim % HEADS:
+        raise ValueError(f"dim is {options.dim}; it must be a multiple of {HEADS}, the heads")
     seeds = range(options.seed, options.seed + options.seeds)
     steps = dict.fromkeys(WAYS, options.steps)
     found = repeat(run, steps, seeds, lambda way, seed: job(way, seed, options))
@@ -81,7 +84,7 @@ class Glance(Layer):
 
     def __init__(self, classes: int, dim: int, rng: np.random.Generator):
         self.input = ViTInput(SIDE, PATCH, in_channels=1, embedding_dim=dim, rng=rng)
-        self.blocks = [TransformerBlock(dim, num_heads=4, rng=rng) for _ in range(2)]
+        self.blocks = [TransformerBlock(dim, num_heads=HEADS, rng=rng) for _ in range(2)]
         self.norm = LayerNorm(dim)
         self.head = Linear(dim, classes, rng=rng)
         self.name_weights()

@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.look.terminal import harmless
 from scratch_embed.text.corpus import read_text
 
 WAYS = ("left out", "allowed", "near B", "near C")
 AT_ONCE = 1 << 24  # cosines
-ALL = "all"
 
 
 class Question(NamedTuple):
@@ -65,7 +65,9 @@ def read_questions(path: Path) -> list[Question]:
 def accuracy(
     questions: list[Question], row_of: Callable[[str], int | None], unit: np.ndarray
 ) -> dict:
-    """{"sections": {name: {"asked": n, way: share right}}, "questions": n, "by chance": share}
+    """{"questions": n, "by chance": share, "sections": {name: shares}, "all": shares}
+
+    where shares is {"asked": n, way: share right}.
 
     Questions of which a word has no row are left out, and a section without any other is.
     """
@@ -76,16 +78,17 @@ def accuracy(
     right = answered_rightly(np.array([rows for _, rows in found]), unit)
     sections = np.array([section for section, _ in found])
     parts = {name: sections == name for name in dict.fromkeys(sections.tolist())}
-    parts[ALL] = np.ones(len(found), bool)
     return {
         "questions": len(questions),
         "by chance": 1 / max(len(unit) - 3, 1),
-        "sections": {
-            name: {"asked": int(mine.sum())}
-            | {way: float(hits[mine].mean()) for way, hits in right.items()}
-            for name, mine in parts.items()
-        },
+        "sections": {name: _shares(right, mine) for name, mine in parts.items()},
+        "all": _shares(right, np.ones(len(found), bool)),
     }
+
+
+def _shares(right: dict[str, np.ndarray], mine: np.ndarray) -> dict:
+    shares = {way: float(hits[mine].mean()) for way, hits in right.items()}
+    return {"asked": int(mine.sum()), **shares}
 
 
 def answered_rightly(rows: np.ndarray, unit: np.ndarray) -> dict[str, np.ndarray]:
@@ -106,14 +109,14 @@ def answered_rightly(rows: np.ndarray, unit: np.ndarray) -> dict[str, np.ndarray
 
 def told(found: dict, path: Path) -> str:
     """What `accuracy` found, a line for each section."""
-    sections = found["sections"]
-    width = max(7, *map(len, sections))
-    asked = sections[ALL]["asked"]
+    rows = [(harmless(name), row) for name, row in found["sections"].items()]
+    rows.append(("all of them", found["all"]))
+    width, asked = max(len(name) for name, _ in rows), found["all"]["asked"]
     lines = [
         f"{asked:,} of the {found['questions']:,} analogies in {path} have vectors; share right:",
         f"  {'section':<{width}}{'asked':>8}" + "".join(f"{way:>10}" for way in WAYS),
     ]
-    for name, row in sections.items():
+    for name, row in rows:
         shares = "".join(f"{row[way]:10.3f}" for way in WAYS)
         lines.append(f"  {name:<{width}}{row['asked']:8,}{shares}")
     return "\n".join(

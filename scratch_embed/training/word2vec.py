@@ -19,7 +19,15 @@ from scratch_embed.text.corpus import words
 from scratch_embed.text.sources import open_source
 from scratch_embed.text.word2vec import MODELS
 from scratch_embed.text.word2vec_run import LOSSES, Settings, Training
-from scratch_embed.training.command import add_numbers, count, parser, positive, share, start
+from scratch_embed.training.command import (
+    Number,
+    add_numbers,
+    count,
+    parser,
+    positive,
+    share,
+    start,
+)  # fmt: skip
 from scratch_embed.training.nearest import nearest_words, picture
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.reading import WHAT, fresh_ids, ids_of, pieces_of, take_over
@@ -28,10 +36,11 @@ from scratch_embed.training.run import Run
 QUICK = {"most_read": 100_000, "dim": 50, "epochs": 1}
 FORMATS = tuple(ending[1:] for ending in vectors_files.WRITERS)
 CUTS = ("words", "spaces", "pieces")
+SOME = Number(int, 2, True, "2 or more")
 NUMBERS = [
     ("pieces", count, 8000, "MERGES", "merges that --cut pieces learns from 2 million letters"),
     ("min-count", count, 5, "TIMES", "a rarer word gets no vector"),
-    ("max-words", count, None, "WORDS", "words that get a vector: the most frequent ones"),
+    ("max-words", SOME, None, "WORDS", "words that get a vector: the most frequent ones"),
     ("most-read", count, None, "WORDS", "words of the text to read"),
     ("dim", count, 100, "NUMBERS", "numbers in a vector"),
     ("window", count, 5, "WORDS", "neighbours on each side, at most"),
@@ -42,6 +51,9 @@ NUMBERS = [
     ("subsample-at", share, 1e-3, "SHARE", "words with a larger share are thinned out; 0: none"),
     ("workers", count, 1, "THREADS", "threads; several race, and no two runs are alike"),
 ]
+
+NEEDS = {name: ("loss", "negative") for name in ("negatives", "power", "workers")}
+NEEDS["pieces"] = ("cut", "pieces")
 
 
 def made() -> argparse.ArgumentParser:
@@ -66,7 +78,7 @@ def made() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    return start(made(), work, argv, QUICK)
+    return start(made(), work, argv, QUICK, NEEDS)
 
 
 def work(run: Run) -> int:

@@ -242,6 +242,9 @@ def test_words():
         "quoted", "it’s", "été", "naïve", "int", "x",
     ]  # fmt: skip
     assert words("12 + 3") == []
+    # marks belong to their letters, with one code point for both or two
+    assert words("हिन्दी भाषा, cafe\u0301s d'e\u0301te\u0301") == ["हिन्दी", "भाषा", "cafés", "d'été"]
+    assert words("İstanbul שָׁלוֹם می‌خواهم") == ["i̇stanbul", "שָׁלוֹם", "می‌خواهم"]
     with pytest.raises(TypeError, match="bytes"):
         words(b"bytes")
 

@@ -42,6 +42,12 @@ def test_every_line_end_becomes_one(tmp_path, monkeypatch, size):
     assert "".join(open_source(path).pieces()) == "a b\n\nc\nd e\nf\n" * 3
 
 
+def test_files_that_were_put_together_leave_no_byte_order_mark_inside(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\ufeffone \ufefftwo", encoding="utf-8")
+    assert "".join(open_source(path).pieces()) == "one two"
+
+
 def test_a_folder_is_read_in_the_order_of_names(tmp_path):
     for name, text in (("b.txt", "two"), ("a/z.md", "one"), ("c.rst", "three"), ("d.png", "no"),
                        (".hidden.txt", "no"), (".git/e.txt", "no"), ("f.txt", "")):  # fmt: skip

@@ -16,10 +16,10 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("header", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.longdouble])
 def test_there_and_back_without_losing_a_bit(path, header, dtype):
     scales = 10.0 ** np.arange(-20, 1, 10)
-    vectors = (np.random.default_rng(0).standard_normal((4, 3)) * scales).astype(dtype)
+    vectors = (np.random.default_rng(0).standard_normal((4, 3)) * scales).astype(dtype) / dtype(7)
     write_vectors(path, WORDS, vectors, header=header)
     back = read_vectors(path, dtype=dtype)
     assert back.words == WORDS and back.index["北京"] == 2
@@ -139,6 +139,8 @@ def test_a_file_that_is_not_utf8(path):
         ([""], np.ones((1, 2)), "empty"),
         (["a\n"], np.ones((1, 2)), "white space"),
         (["\ufeffa"], np.ones((1, 2)), "byte order mark"),
+        (["a", "b\0"], np.ones((2, 2)), r"words\[1\] = 'b\\x00' holds a zero byte"),
+        (["\ud800"], np.ones((1, 2)), r"words\[0\] = '\\ud800' .* half of a pair of surrogates"),
         (["a", "a"], np.ones((2, 2)), r"words\[1\] = 'a' is words\[0\] as well"),
         (["a"], np.ones((2, 2)), r"1 words and vectors \(2, 2\)"),
         (["a"], np.array([[1, np.nan]]), r"vectors\[0, 1\], of 'a', is nan"),

@@ -128,6 +128,8 @@ def test_vectors_find_the_hidden_classes(corpus, model):
          r"contexts\[0\] has no word"),
         (lambda: Negatives([1, 0]), "fewer than two words"),
         (lambda: Negatives([1, -1]), "finite and >= 0"),
+        (lambda: Negatives([999, 1000], 400.0), "power is 400.0: word 1 would take all draws"),
+        (lambda: Negatives([1000, 10], 5), "power is 5: word 0 would take all draws"),
         (lambda: train([0, 1, 0], 2, 2, model="glove"), "model is 'glove'"),
         (lambda: train([0, 1, 0], 2, 2, epochs=0), "epochs is 0"),
         (lambda: windows(np.arange(3), 0), "window is 0"),

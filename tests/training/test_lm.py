@@ -60,8 +60,9 @@ def test_a_run_that_is_too_short_says_so(tmp_path, text, capsys):
 
 @pytest.mark.parametrize(("model", "tables"), [("next-token", 1), ("next-token-untied", 2)])
 def test_a_single_token_knows_no_more_than_the_bigram(tmp_path, text, model, tables):
-    options = ["--model", model, "--steps", "60", "--rate", "0.02", "--heads", "5"]
-    assert run(tmp_path, text, *options) == 0
+    sizes = ["--rows", "256", "--dim", "32", "--length", "6"]
+    options = ["--model", model, "--steps", "60", "--rate", "0.02"]
+    assert main(["lm", text, "--out", str(tmp_path), *sizes, *options]) == 0
     found = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert found["parameters"] == tables * 256 * 32 + 32 * 32
     assert found["held_out_loss"]["model"] == pytest.approx(math.log(3), abs=0.1)

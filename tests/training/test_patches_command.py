@@ -50,3 +50,8 @@ def test_a_picture_is_told_from_others_in_a_font_never_seen(tmp_path, capsys):
 def test_letters_that_cannot_be_told_apart_are_told(letters, tmp_path, capsys):
     assert main(["patches", "--out", str(tmp_path), "--letters", letters]) == 1
     assert "it takes two or more, each once" in capsys.readouterr().err
+
+
+def test_numbers_that_the_heads_cannot_share_are_told(tmp_path, capsys):
+    assert main(["patches", "--out", str(tmp_path), "--dim", "5"]) == 1
+    assert "dim is 5; it must be a multiple of 4, the heads" in capsys.readouterr().err

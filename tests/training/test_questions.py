@@ -69,11 +69,18 @@ def test_the_command_tells_shares_beside_what_needs_no_arithmetic(tmp_path, monk
     assert (capitals["asked"], plurals["asked"]) == (2, 1)
     assert (capitals["left out"], capitals["near C"]) == (1, 0)
     assert (plurals["left out"], plurals["near C"]) == (1, 1)
-    total = found["sections"]["all"]
+    total = found["all"]
     assert total["asked"] == 3 and total["left out"] == 1 and total["near C"] == 1 / 3
     said = capsys.readouterr().out
     assert "3 of the 4 analogies in q.txt have vectors" in said
     assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_section_may_have_any_name(tmp_path):
+    asked = [questions.Question(name, ("a", "b", "c", "d")) for name in ("all", "\x1b[2J", "all")]
+    found = questions.accuracy(asked, "abcd".find, np.eye(4))
+    assert [found["sections"]["all"]["asked"], found["all"]["asked"]] == [2, 3]
+    assert "\x1b" not in questions.told(found, tmp_path)
 
 
 @pytest.mark.parametrize(
