@@ -5,7 +5,7 @@ compiled, `instructions.py` says what is put into its file instead:
 
     prange      range          numba.prange, whose turns may run on several threads
     prefetch    nothing        the processor's instruction that asks for memory early
-    copy_row    out[n] = ...   the C library's copy of memory, which no compiled loop comes up to
+    copy_row    out[n] = ...   for a long row the C library's memcpy, which stores it faster
     next_part   a counter      the same, in one instruction that no other thread can come between
 """
 

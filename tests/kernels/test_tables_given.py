@@ -25,6 +25,15 @@ def test_a_table_that_is_not_contiguous(view):
     assert np.shares_memory(table, whole) and np.array_equal(view(whole), table)
 
 
+@pytest.mark.parametrize("columns", [slice(None), slice(1, None), slice(None, None, 2)])
+def test_long_rows_are_copied_whole_wherever_they_lie(columns):
+    for width in (511, 512, 513, 1030):  # float32: from 512 numbers on a row is copied by memcpy
+        table = normal((5, width), "float32")[:, columns]
+        out = np.full((6, table.shape[1]), np.nan, np.float32)
+        gather(table, [4, 0, 0, 3, 1, 4], out)
+        assert np.array_equal(out, table[[4, 0, 0, 3, 1, 4]])
+
+
 def test_a_mask_is_not_ignored():
     masked, table = np.ma.array(normal((4, 2)), mask=normal((4, 2)) > 0), normal((4, 2))
     with pytest.raises(TypeError, match="table is a masked array"):
