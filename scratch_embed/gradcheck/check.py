@@ -16,7 +16,7 @@ from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, Report, Row
 from scratch_embed.tensor import Tensor
-from scratch_embed.tensor.tape import recording
+from scratch_embed.tensor.recording import recording
 from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")

@@ -10,8 +10,8 @@ is the whole of the "topological sort".
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +22,6 @@ from scratch_embed.rows import RowGrad
 from scratch_embed.watch import Kept, arrays, has_changed, keep, owner, written_since
 
 _adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
-
-
-class _Recording(threading.local):  # each Python thread switches its own
-    on = True
-    lean = False  # see `lean`
-
-
-recording = _Recording()
 
 
 class Node(NamedTuple):
@@ -72,7 +64,7 @@ class Node(NamedTuple):
 
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
-        given = [getattr(t, "data", None) if isinstance(t, Variable) else t for t in self.inputs]
+        given = [t._held() if isinstance(t, Variable) else t for t in self.inputs]
         places = [
             place
             for place, value in enumerate(given)
@@ -141,10 +133,19 @@ class Variable:
 
         Raises RuntimeError when nothing here requires a gradient, and when an array that the way
         back needs has been written to since forward, as by an optimiser's step: what is noticed,
-        and what is not, is in `watch`. ValueError for a `grad` that is missing or does not fit.
+        and what is not, is in `watch`. ValueError for a `grad` that is missing or does not fit, and
+        for a `.grad` that does not; TypeError where a gradient would have to be a whole number.
         """
-        for tensor, total in _gradients(self, self._seed(grad)):
-            tensor._accumulate(total)
+        found = _gradients(self, self._seed(grad))
+        with _adding:
+            for tensor, total in found:
+                tensor._check_old(total)
+            for tensor, total in found:
+                tensor.grad = total if tensor.grad is None else tensor.grad + total
+
+    def _held(self) -> np.ndarray | None:
+        """The numbers, where somebody still holds them."""
+        return self.data
 
     def retain_grad(self) -> None:
         """Let backward leave a gradient in `.grad` here too, though an operation made this tensor.
@@ -191,17 +192,21 @@ class Variable:
             raise ValueError(f"gradient of shape {grad.shape} for a tensor of shape {self.shape}")
         return grad
 
-    def _accumulate(self, grad: np.ndarray | RowGrad) -> None:
-        with _adding:
-            self.grad = grad if self.grad is None else self.grad + grad
+    def _check_old(self, grad: np.ndarray | RowGrad) -> None:
+        if self.grad is not None and np.shape(self.grad) != grad.shape:
+            raise ValueError(
+                f".grad of {self.name or 'a leaf'} has shape {np.shape(self.grad)}, so nothing of "
+                f"shape {grad.shape} can be added to it; set .grad = None to begin again"
+            )
 
 
 class StandIn(Variable):
     """The place of a tensor on a lean tape, without its numbers."""
 
-    __slots__ = ("shape", "dtype")
+    __slots__ = ("shape", "dtype", "_held")
 
     def __init__(self, tensor: Variable):
+        self._held = weakref.ref(tensor.data)
         self.shape, self.dtype, self.name = tensor.shape, tensor.dtype, tensor.name
         self.node, self.requires_grad, self.retains_grad = tensor.node, tensor.requires_grad, False
 
@@ -210,6 +215,15 @@ class StandIn(Variable):
         raise AttributeError(
             f"the numbers of this tensor of shape {self.shape} were not kept: compute it again "
             "outside lean() to look at them"
+        )
+
+
+def check_learnable(dtype: np.dtype) -> None:
+    """TypeError for a tensor of whole numbers: its gradient would be cut down to such as well."""
+    if dtype.kind not in "fc":
+        raise TypeError(
+            f"a tensor of {dtype} cannot require a gradient: "
+            "derivatives need floating point, e.g. data.astype(np.float64)"
         )
 
 
@@ -240,6 +254,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
         if arrived is None:  # no gradient came this way
             continue
         dout, node = arrived[0], tensor.node
+        check_learnable(tensor.dtype)
         if node is None:
             found.append((tensor, dout))
         else:
@@ -265,38 +280,6 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
     return found
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
-    """Write nothing on the tape inside this block, in this Python thread."""
-    before, recording.on = recording.on, False
-    try:
-        yield
-    finally:
-        recording.on = before
-
-
-@contextmanager
-def lean() -> Iterator[None]:
-    """Keep on the tape only what backward reads, inside this block, in this Python thread.
-
-    Otherwise it holds every tensor in between, which `trace` and `gradcheck` look at: of a
-    Transformer's numbers a third that no gradient needs. The gradients are the same.
-
-    >>> from scratch_embed import Tensor
-    >>> x = Tensor([1.0, 2.0], requires_grad=True)
-    >>> with lean():
-    ...     loss = (x * x + 3).sum()             # the sum of x^2 and 3 is let go
-    >>> loss.backward()
-    >>> x.grad.tolist()
-    [2.0, 4.0]
-    """
-    before, recording.lean = recording.lean, True
-    try:
-        yield
-    finally:
-        recording.lean = before
-
-
 def _name(value: Any) -> str | None:
     """The name of a Tensor, or of the one that it is a view of, as E of E.T."""
     while isinstance(value, Variable):
@@ -308,8 +291,10 @@ def _name(value: Any) -> str | None:
 
 
 def _is_shared(part: np.ndarray | RowGrad, others: list) -> bool:
-    """Whether an array is a view of the same memory as one of the others."""
+    """Whether an array is a view of the same memory as one of the others, or may not be written."""
     if isinstance(part, RowGrad):
         return False
+    if not part.flags.writeable:  # one number in many places, such as the gradient of a mean
+        return True
     whole = owner(part)
     return any(owner(other) is whole for other in others if isinstance(other, np.ndarray))

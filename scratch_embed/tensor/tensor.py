@@ -12,7 +12,8 @@ from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.calling import check_option, describe, plain
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
-from scratch_embed.tensor.tape import Node, recording
+from scratch_embed.tensor.recording import recording
+from scratch_embed.tensor.tape import Node, check_learnable
 from scratch_embed.watch import clock, keep_all
 
 HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take
@@ -52,11 +53,8 @@ class Tensor(Readable):
             raise _dtype_error(data.dtype)
         if requires_grad is not False:
             requires_grad = check_flag(requires_grad, "requires_grad")
-        if requires_grad and data.dtype.kind not in "fc":
-            raise TypeError(
-                f"a tensor of {data.dtype} cannot require a gradient: "
-                "derivatives need floating point, e.g. data.astype(np.float64)"
-            )
+        if requires_grad:
+            check_learnable(data.dtype)
         self.data = data
         self.requires_grad = requires_grad
         self.retains_grad = False

@@ -124,6 +124,28 @@ def test_an_error_on_the_way_changes_no_gradient():
     assert a.grad is None and b.grad is None
 
 
+@pytest.mark.parametrize("old", [np.zeros(5), np.zeros(1), RowGrad([0], np.ones((1, 2)), (3, 2))])
+def test_a_grad_that_nothing_can_be_added_to_changes_no_gradient(old):
+    a, b = leaf([1.0, 2.0, 3.0]), leaf([4.0, 5.0, 6.0])
+    for first, second in ((a, b), (b, a)):
+        first.grad, second.grad = old, None
+        with pytest.raises(ValueError, match=r"\.grad of a leaf has shape .*\.grad = None"):
+            (a * b).sum().backward()
+        assert second.grad is None and first.grad is old
+
+
+def test_whole_numbers_get_no_gradient_however_it_was_asked_for():
+    x = Tensor([1, 2, 3])
+    x.requires_grad = True
+    with pytest.raises(TypeError, match="a tensor of int64 cannot require a gradient"):
+        (x * 0.5).sum().backward()
+    y = leaf([1.5])
+    rounded = differentiable(lambda x: (np.rint(x).astype(int), ()), lambda dout, saved: dout)
+    with pytest.raises(TypeError, match="derivatives need floating point"):
+        (rounded(y) * 0.5).sum().backward()
+    assert x.grad is None and y.grad is None
+
+
 def test_a_chain_of_100_000_operations():
     a = leaf(1.0)
     out = a
@@ -242,11 +264,12 @@ def test_a_gradient_never_shares_the_seed(pass_on):
     assert a.grad.tolist() == [7, 9]
 
 
-def test_the_gradient_of_a_sum_can_be_written_to():
+@pytest.mark.parametrize(("reduce", "share"), [(Tensor.sum, 1), (Tensor.mean, 1 / 6)])
+def test_the_gradient_of_a_sum_and_of_a_mean_can_be_written_to(reduce, share):
     a = leaf(np.ones((2, 3)))
-    a.sum().backward()
+    reduce(a).backward()
     a.grad[0] = 5
-    assert a.grad.tolist() == [[5] * 3, [1] * 3]
+    assert a.grad.tolist() == [[5] * 3, [share] * 3]
 
 
 def test_a_selective_backward_is_told_which_inputs_want_a_gradient():

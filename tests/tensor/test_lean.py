@@ -91,3 +91,14 @@ def test_what_was_not_kept_says_so_and_a_write_is_noticed():
         raise KeyError  # and it ends with its block
     y = x + 1.0
     assert (y * 2.0).node.inputs[0] is y
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 1)])
+def test_what_no_gradient_reads_may_be_written_to_here_too(shape):
+    x, c = Tensor([1.0, 2.0], requires_grad=True), np.array([2.0, 3.0]).reshape(shape)
+    with lean():
+        h = x * 1.0
+        out = h.reshape(shape) * c  # dh reads c alone
+    h.data *= 0
+    out.sum().backward()
+    assert x.grad.tolist() == [2.0, 3.0]
