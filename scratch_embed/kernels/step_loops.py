@@ -67,7 +67,7 @@ def row_adagrad(values, rows, order, starts, edges, table, state, lr, eps):
             prefetch(table, rows[later])
             prefetch(values, order[starts[later]])
             sum_group(grad, values, order, starts[u], starts[u + 1])
-            w, squares = rows[u], 0.0
+            w, squares = rows[u], np.float64(0)  # 0.0 plus float32 is float32 in plain Python
             for d in range(len(grad)):
                 squares += grad[d] * grad[d]
             state[w] += squares / len(grad)

@@ -15,14 +15,14 @@ from scratch_embed.tensor import Tensor
 
 
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
-    """Shorten all gradients together, so that as one long vector they are no longer than max_norm.
+    """Shorten all gradients together: as one long vector, to rounding, no longer than max_norm.
 
         n = sqrt(sum of g^2 over every entry of every gradient)        g *= min(1, max_norm / n)
 
     The direction stays; only the step becomes shorter. Call it between `backward` and `step`.
     A parameter without gradient is passed by, one that comes twice is taken once, and a RowGrad
     counts what its rows add up to. Each `param.grad` is replaced by a shortened copy: one that
-    another tensor shares stays as it is.
+    another tensor shares stays as it is. Entries below 1e-160 do not count: their squares are 0.
 
     Returns n, the length before: print it now and then to see whether the bound is ever reached.
     Raises TypeError and ValueError for a max_norm that is no number >= 0 and for params that an

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
-from scratch_embed.kernels.tables import check_dtype
+from scratch_embed.kernels.tables import apart, check_dtype
 from scratch_embed.optim.groups import make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
@@ -67,7 +67,10 @@ class Optimizer:
             param.grad = None
 
     def step(self) -> None:
-        """Move every parameter that has a gradient, in place: all, or after an error none.
+        """Move every parameter that has a gradient, in place.
+
+        What is refused is refused before any of them moves. Where NumPy is told to raise in the
+        midst of it, `np.errstate(all="raise")`, some have moved and others not.
 
         Beside the state a dense gradient needs room for a few blocks of 120 kB, whatever the size
         of the table; a RowGrad for a row.
@@ -149,12 +152,10 @@ class Optimizer:
         """A copy of one parameter's saved state; none where it has not taken a step."""
         if not given:
             return {}
-        shapes = self._keeps(param.shape, options)
+        shapes, dtype = self._keeps(param.shape, options), _native(param.dtype)
         check_names(given, ("t", *shapes), f"parameter {k} of {type(self).__name__}")
         arrays = {
-            name: fitted(given[name], np.empty(shape, param.dtype), f"state[{k}][{name!r}]").astype(
-                param.dtype
-            )
+            name: fitted(given[name], np.empty(shape, dtype), f"state[{k}][{name!r}]").astype(dtype)
             for name, shape in shapes.items()
         }
         return {"t": check_count(given["t"], f"state[{k}]['t']", 0), **arrays}
@@ -167,6 +168,7 @@ class Optimizer:
         if isinstance(g, RowGrad):
             self._follow_rows(w, g, *arrays, **options)
             return
+        g = apart(g, w)  # a view of the parameter, in another order, would change on the way
         wide = np.result_type(g, w)  # the square of a small integer would wrap round
         for block in _blocks(w):
             state = (array[block] for array in arrays)
@@ -216,6 +218,7 @@ class Optimizer:
         instead = self._instead(options)
         if isinstance(g, RowGrad):
             check_dtype(w, param.name or "param.data")
+            check_dtype(g, f"{param.name or 'param'}.grad")
         if isinstance(g, RowGrad) and instead:
             raise TypeError(
                 f"{type(self).__name__} moves every row at every step, also rows that this "
@@ -228,14 +231,14 @@ class Optimizer:
         shapes = self._keeps(param.shape, options)
         for name, shape in shapes.items():
             if name not in state:
-                state[name] = np.zeros(shape, param.dtype)
-            _check_state(name, state[name], shape, param.dtype)
+                state[name] = np.zeros(shape, _native(param.dtype))
+            _check_state(name, state[name], shape, _native(param.dtype))
         return [state[name] for name in shapes]
 
 
 def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """State may come from outside, such as arrays on disk."""
-    fits = isinstance(array, np.ndarray) and np.can_cast(dtype, array.dtype, "same_kind")
+    fits = isinstance(array, np.ndarray) and array.dtype.kind == dtype.kind
     if not fits or not array.dtype.isnative:
         kind = getattr(array, "dtype", type(array).__name__)
         raise TypeError(f"state[{name!r}] is of {kind}; it must be an array of {dtype}")
@@ -246,6 +249,11 @@ def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> N
         )
     if not array.flags.writeable:
         raise ValueError(f"state[{name!r}] is read-only; pass an array that can change")
+
+
+def _native(dtype: np.dtype) -> np.dtype:
+    """The dtype with its bytes in the order of this machine."""
+    return dtype.newbyteorder("=")
 
 
 def _blocks(array: np.ndarray) -> Iterator:

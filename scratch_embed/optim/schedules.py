@@ -34,9 +34,8 @@ def warmup_cosine(step: int, steps: int, lr: float, warmup: int = 0, floor: floa
     >>> [round(warmup_cosine(step, 6, 0.8, warmup=2), 3) for step in range(7)]
     [0.4, 0.8, 0.8, 0.683, 0.4, 0.117, 0.0]
     """
-    check_count(step, "step", 0)
-    check_count(steps, "steps")
-    check_count(warmup, "warmup", 0)
+    step, steps = check_count(step, "step", 0), check_count(steps, "steps")
+    warmup = check_count(warmup, "warmup", 0)
     if warmup > steps:
         raise ValueError(f"warmup is {warmup}; there are only {steps} steps")
     if step < warmup:

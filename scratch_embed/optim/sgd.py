@@ -52,9 +52,12 @@ class SGD(Optimizer):
         super().__init__(
             params, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov
         )
-        for group in self.param_groups:
-            if group["nesterov"] and not group["momentum"]:
-                raise ValueError("nesterov=True looks ahead along a momentum, and momentum is 0")
+
+    def _checked(self, group):
+        options = super()._checked(group)
+        if options["nesterov"] and not options["momentum"]:
+            raise ValueError("nesterov=True looks ahead along a momentum, and momentum is 0")
+        return options
 
     def _keeps(self, shape, options):
         return {"velocity": shape} if options["momentum"] else {}

@@ -22,6 +22,7 @@ from scratch_embed.kernels import compiling, set_num_threads, sums, tables, thre
 threads.PART, tables.LONG, tables.RUN, sums.SMALL, sums.BLOCK = 100, 200, 64, 1, 16
 set_num_threads(3)
 rng, digest = np.random.default_rng(0), hashlib.sha256()
+from scratch_embed import Adagrad, LazyAdam, RowAdagrad, RowGrad, SGD, Tensor
 for dtype in ("float32", "float64"):
     table = rng.standard_normal((50, 2)).astype(dtype)
     ids = np.concatenate((rng.integers(0, 50, 400), np.full(300, 3)))
@@ -32,6 +33,11 @@ for dtype in ("float32", "float64"):
     added = sum_over(values, axis=0), sum_over(table[:, ::-1], axis=0)
     for array in (rows, table, *groups, sum_groups(values, groups), *added):
         digest.update(array.tobytes())
+    for rule in (SGD, Adagrad, RowAdagrad, LazyAdam):
+        w = Tensor(rng.standard_normal((9, 16)).astype(dtype), requires_grad=True)
+        w.grad = RowGrad(ids[:20] % 9, rng.standard_normal((20, 16)).astype(dtype), w.shape)
+        rule([w], lr=0.1).step()
+        digest.update(w.data.tobytes())
 print(digest.hexdigest(), compiling.is_interpreted())
 """
 

@@ -137,13 +137,30 @@ def test_table_and_state_on_disk_follow_a_dense_gradient(tmp_path):
     assert m.any() and v.any()
 
 
-def test_a_gradient_that_is_the_parameter_itself_is_read_before_it_changes():
+@pytest.mark.parametrize("view", [np.s_[:], np.s_[::-1]])
+def test_a_gradient_that_is_the_parameter_itself_is_read_before_it_changes(view, monkeypatch):
+    monkeypatch.setattr(optimizer, "BLOCK", 100)
     for rule in RULES.values():
         copied, shared = table(), table()
-        for w, grad in ((copied, copied.data.copy()), (shared, shared.data)):
+        for w, grad in ((copied, copied.data[view].copy()), (shared, shared.data[view])):
             w.grad = grad
             rule([w]).step()
         np.testing.assert_array_equal(copied.data, shared.data)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_parameter_with_its_bytes_in_another_order_moves_like_any_other(rule):
+    """And goes on from what was saved."""
+    moved = []
+    for dtype in (">f8", "<f8"):
+        w = table(dtype=dtype)
+        first, second = rule([w]), rule([w])
+        for each in (first, second):
+            w.grad = np.ones(w.shape)
+            each.step()
+            second.load_state_dict(first.state_dict())
+        moved.append(w.data)
+    np.testing.assert_array_equal(*moved)
 
 
 # ---- all or none ---------------------------------------------------------------------------------
@@ -198,13 +215,17 @@ def test_other_refusals_come_before_anything_moves_too():
     a.grad, b.grad = np.ones(a.shape), RowGrad([1], np.ones((1, 3)), b.shape)
     wrong, frozen = np.zeros((2, 3)), np.zeros(b.shape)
     frozen.flags.writeable = False
+    half = Tensor(np.ones((3, 2)), requires_grad=True, name="half")
+    half.grad = RowGrad.of_batch(np.array([0, 1]), np.ones((2, 2), np.float16), (3, 2))
     cases = [
         (Adam([a, b]), {}, TypeError, "LazyAdam"),
         (Adagrad([a, b]), {"sum": wrong}, ValueError, r"state\['sum'\] has shape \(2, 3\)"),
         (Adagrad([a, b]), {"sum": np.zeros(b.shape, int)}, TypeError, "is of int64; it must be"),
+        (Adagrad([a, b]), {"sum": np.zeros(b.shape, complex)}, TypeError, "is of complex128"),
         (Adagrad([a, b]), {"sum": [0.0]}, TypeError, "is of list; it must be an array of float64"),
         (LazyAdam([a, b]), {"v": frozen}, ValueError, r"state\['v'\] is read-only"),
         (RowAdagrad([a, Tensor(np.ones(3), True)]), {}, ValueError, r"tables \(V, D\)"),
+        (SGD([a, half], lr=0.1), {}, TypeError, r"half\.grad has dtype .*float16"),
     ]
     for rule, state, error, words in cases:
         last, before = rule.params[-1], a.data.tobytes()

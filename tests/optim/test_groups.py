@@ -178,6 +178,15 @@ def test_nesterov_wants_a_momentum_and_a_bool():
         SGD([leaf()], lr=0.1, nesterov=True)
     with pytest.raises(TypeError, match="nesterov is 1"):
         SGD([leaf()], lr=0.1, momentum=0.9, nesterov=1)
+    plain, ahead = SGD([leaf()], lr=0.1), SGD([leaf()], lr=0.1, momentum=0.9, nesterov=True)
+    plain.nesterov, ahead.momentum = True, 0.0
+    saved = SGD([leaf()], lr=0.1).state_dict()
+    saved["options"][0]["nesterov"] = True
+    other = SGD([leaf()], lr=0.1)
+    for use in (plain.step, ahead.step, lambda: other.load_state_dict(saved)):
+        with pytest.raises(ValueError, match="momentum is 0"):
+            use()
+    assert not other.nesterov
 
 
 def test_a_schedule_that_goes_astray_is_stopped_before_anything_moves():
