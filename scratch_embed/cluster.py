@@ -136,8 +136,8 @@ def train(
 
     Raises what `work` raises, and the loss of a process after five in a row without a checkpoint.
     """
-    for name, count in (("steps", steps), ("workers", workers), ("every", every)):
-        check_count(count, name)
+    steps, workers = check_count(steps, "steps"), check_count(workers, "workers")
+    every = check_count(every, "every")
     if not isinstance(layer.shards, Actors):
         raise TypeError(f"{layer} has its shards in this process; make it with place=cluster.place")
     made_for = layer.shards.plans[0]["workers"]

@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import array_of
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.lengths import lengths
 
 MEASURES = ("cosine", "euclidean")
 
@@ -44,7 +46,7 @@ def euclidean(a, b) -> float:
     cat - the = [0.84, -0.46, -0.73], squares 0.7056 + 0.2116 + 0.5329 = 1.4501, root 1.2042.
     """
     a, b = _pair(a, b)
-    return float(np.linalg.norm(a - b))
+    return float(lengths(a - b))
 
 
 def cosine(a, b) -> float:
@@ -58,7 +60,7 @@ def cosine(a, b) -> float:
 
 def norms(table) -> np.ndarray:
     """|E_v| for every row        (V, D) -> (V,)        cat 0.8420, dog 0.8094, the 0.8896"""
-    return np.linalg.norm(_table(table), axis=1)
+    return lengths(_table(table))
 
 
 def unit_rows(table) -> np.ndarray:
@@ -91,7 +93,7 @@ def distances(table) -> np.ndarray:
     """
     table = _table(table)
     # Row by row. The shortcut |a|^2 + |b|^2 - 2 a.b cancels badly just where rows are close.
-    return np.stack([np.linalg.norm(table - row, axis=1) for row in table])
+    return np.stack([lengths(table - row) for row in table])
 
 
 def cosines(table) -> np.ndarray:
@@ -153,10 +155,8 @@ def pca(table, k: int = 2) -> PCA:
     basis = basis[:k]
     largest = basis[np.arange(k), np.abs(basis).argmax(axis=1)]
     basis = basis * np.where(largest < 0, -1.0, 1.0)[:, None]
-    energies = values**2
-    total = energies.sum()
-    share = energies[:k] / total if total > 0 else np.zeros(k)
-    return PCA(centred @ basis.T, basis, share)
+    energies = (values / (values[0] or 1)) ** 2
+    return PCA(centred @ basis.T, basis, energies[:k] / (energies.sum() or 1))
 
 
 def neighbour_accuracy(table, labels, measure: str = "euclidean") -> float:
@@ -166,7 +166,7 @@ def neighbour_accuracy(table, labels, measure: str = "euclidean") -> float:
     the-on find each other, sat finds on and house finds cat, so 5 of 6. Chance is about the share
     of other rows with one's own label. Of equally near rows the first counts.
     """
-    table, labels = _table(table), np.asarray(labels)
+    table, labels = _table(table), array_of(labels, "labels")
     if labels.shape != (len(table),) or len(table) < 2:
         raise ValueError(
             f"labels must be one for each of at least two rows, but their shape is {labels.shape} "
@@ -245,7 +245,7 @@ def _nearest(table, query, excluded, k, measure) -> Neighbours:
         values = np.clip(unit_rows(table) @ unit_rows(query[None])[0], -1.0, 1.0)
         order = np.argsort(-values, kind="stable")
     else:
-        values = np.linalg.norm(table - query, axis=1)
+        values = lengths(table - query)
         order = np.argsort(values, kind="stable")
     order = order[~np.isin(order, excluded)][:k]
     return Neighbours(order, values[order])
@@ -262,7 +262,7 @@ def _singular_values(table) -> np.ndarray:
 
 def _table(table, name: str = "table") -> np.ndarray:
     """table as float64 of shape (V, D), with V and D at least 1 and every number finite."""
-    array = np.asarray(table)
+    array = array_of(table, name)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must hold real numbers, but its dtype is {array.dtype}.")
     if array.ndim != 2 or 0 in array.shape:
@@ -278,7 +278,7 @@ def _table(table, name: str = "table") -> np.ndarray:
 
 def _pair(a, b) -> tuple[np.ndarray, np.ndarray]:
     """Two vectors of one length."""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = array_of(a, "a"), array_of(b, "b")
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(
             f"a and b must both have shape (D,), but they have {a.shape} and {b.shape}."

@@ -65,7 +65,8 @@ def fnv1a(data: bytes | str) -> int:
     >>> hex(fnv1a("foobar"))
     '0x85944171f73967e8'
     """
-    data = data.encode("utf-8") if isinstance(data, str) else data
+    # "surrogatepass": Python makes half surrogates of a file's name that is not UTF-8
+    data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     value = FNV_OFFSET
     for byte in data:
         value = ((value ^ byte) * FNV_PRIME) & _MASK
@@ -96,7 +97,7 @@ def mix(key: np.ndarray, seed: int = 0) -> np.ndarray:
     >>> hex(int(mix(np.uint64(0))))
     '0xe220a8397b1dcdaf'
     """
-    seed = _whole(seed)
+    seed = whole(seed)
     # Another seed starts far away on SplitMix64's own circle of 2^64 states.
     start = (GOLDEN + fnv1a(f"seed {seed}") * (seed != 0)) & _MASK
     with np.errstate(over="ignore"):  # arithmetic mod 2^64 is what we want
@@ -112,7 +113,9 @@ def buckets(tokens, num_buckets: int, seed: int = 0) -> np.ndarray:
     >>> buckets(["cat", "dog", "cat"], 1000).tolist()
     [470, 172, 470]
     """
-    check_count(num_buckets, "num_buckets")
+    num_buckets = check_count(num_buckets, "num_buckets")
+    if num_buckets > 1 << 63:
+        raise ValueError(f"num_buckets is {num_buckets}; row numbers are int64, so at most 2**63")
     return (mix(keys(tokens), seed) % np.uint64(num_buckets)).astype(np.int64)
 
 
@@ -123,7 +126,7 @@ def signs(tokens, seed: int = 0) -> np.ndarray:
     2009, "Feature hashing for large scale multitask learning". The sign is independent of the
     bucket of the same seed.
     """
-    top = mix(keys(tokens), ~_whole(seed)) >> np.uint64(63)
+    top = mix(keys(tokens), ~whole(seed)) >> np.uint64(63)
     return 1.0 - 2.0 * top.astype(np.float64)
 
 
@@ -133,8 +136,8 @@ def collisions(tokens, num_buckets: int, seed: int = 0) -> Collisions:
     The expectations are those of n balls thrown into m urns.
     """
     distinct = np.unique(keys(tokens))
-    n, m = len(distinct), num_buckets
-    check_count(n, "the number of distinct tokens")
+    n = check_count(len(distinct), "the number of distinct tokens")
+    m = check_count(num_buckets, "num_buckets")
     counts = count_ids(buckets(distinct, m, seed))
     return Collisions(
         num_tokens=n,
@@ -169,7 +172,7 @@ def _key(token, index: tuple[int, ...]) -> int:
     )
 
 
-def _whole(seed) -> int:
+def whole(seed) -> int:
     """The seed as an int of Python: np.uint8(1) has another ~ than 1, and 1.0 other letters."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"seed is {seed!r}; it must be a whole number")

@@ -79,7 +79,7 @@ def glyphs(
     """
     from PIL import Image, ImageDraw
 
-    check_count(side, "side")
+    side = check_count(side, "side")
     pen = _font(font, 0.75 * side if size is None else size)
     missing = bytes(pen.getmask(NO_SUCH_CHARACTER))
     pages = np.zeros((len(characters), side, side), np.float32)

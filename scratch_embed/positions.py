@@ -43,8 +43,8 @@ def sinusoidal(
     >>> sinusoidal(3, 4).round(4).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0], [0.9093, -0.4161, 0.02, 0.9998]]
     """
-    check_count(max_len, "max_len")
-    check_count(dim, "dim")
+    max_len = check_count(max_len, "max_len")
+    dim = check_count(dim, "dim")
     check_layout(layout)
     angle = angles(np.arange(max_len), dim, base)
     sines, cosines = np.sin(angle), np.cos(angle)[:, : dim // 2]
@@ -79,8 +79,8 @@ def neighbours(old_len: int, new_len: int) -> tuple[np.ndarray, np.ndarray, np.n
     >>> [part.tolist() for part in neighbours(2, 3)]
     [[0, 0, 1], [1, 1, 1], [0.0, 0.5, 0.0]]
     """
-    check_count(old_len, "old_len")
-    check_count(new_len, "new_len")
+    old_len = check_count(old_len, "old_len")
+    new_len = check_count(new_len, "new_len")
     places = np.linspace(0, old_len - 1, new_len)
     below = places.astype(np.int64)
     return below, np.minimum(below + 1, old_len - 1), places - below

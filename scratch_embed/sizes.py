@@ -157,10 +157,9 @@ def gpt2_params(
 
     GPT-2 small: 38,597,376 + 786,432 + 12 * 7,087,872 + 1,536 = 124,439,808.
     """
-    tables = table_params(num_embeddings, embedding_dim) + table_params(max_len, embedding_dim)
-    return (
-        tables + _size(num_layers, "num_layers") * layer_params(embedding_dim) + 2 * embedding_dim
-    )
+    d = _size(embedding_dim, "embedding_dim")
+    tables = table_params(num_embeddings, d) + table_params(max_len, d)
+    return tables + _size(num_layers, "num_layers") * layer_params(d) + 2 * d
 
 
 def llama_params(

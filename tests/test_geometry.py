@@ -204,6 +204,15 @@ def by_pairs(a, b) -> float:
     return float(np.corrcoef(*sign)[0, 1])
 
 
+@pytest.mark.parametrize("scale", [1e-170, 1e-200, 1e160])
+def test_lengths_whose_squares_no_float_holds(scale):
+    table = np.array([[0, 0], [3, 4], [1, 0]]) * scale
+    np.testing.assert_allclose(norms(table) / scale, [0, 5, 1])
+    assert euclidean(table[0], table[1]) == pytest.approx(5 * scale)
+    assert neighbours(table, 0, 2, "euclidean").rows.tolist() == [2, 1]
+    np.testing.assert_allclose(pca(table).share, pca(table / scale).share)
+
+
 def test_integers_and_float32_are_computed_in_float64():
     assert distances(np.array([[0, 0], [3, 4]], dtype=np.int8))[0, 1] == 5.0
     # 200 * 200 would wrap in uint8, and the difference of unsigned rows as well.
@@ -218,6 +227,8 @@ def test_integers_and_float32_are_computed_in_float64():
         (lambda: cosines([1.0, 2.0]), ValueError, r"shape \(V, D\)"),
         (lambda: centre(np.zeros((0, 3))), ValueError, r"\(0, 3\)"),
         (lambda: norms([["a"]]), TypeError, "real numbers"),
+        (lambda: norms(np.ma.array([[3.0, 4.0]], mask=[[0, 1]])), TypeError, "masked"),
+        (lambda: cosine(np.ma.array([1.0], mask=[True]), [1.0]), TypeError, "a is a masked"),
         (lambda: norms([[True]]), TypeError, "bool"),
         (lambda: euclidean([1.0], [1.0, 2.0]), ValueError, r"\(1,\) and \(2,\)"),
         (lambda: neighbours(WORDS, 6), IndexError, r"row = 6.*0\.\.5"),

@@ -20,6 +20,7 @@ def test_published_values_of_fnv1a():
     """From the test vectors at isthe.com/chongo/tech/comp/fnv."""
     assert fnv1a("") == 0xCBF29CE484222325
     assert fnv1a("a") == 0xAF63DC4C8601EC8C
+    assert fnv1a("\udcff") == fnv1a(b"\xed\xb3\xbf")  # of a file's name that is not UTF-8
     assert fnv1a("foobar") == fnv1a(b"foobar") == 0x85944171F73967E8
 
 
@@ -41,6 +42,7 @@ def test_a_seed_is_a_whole_number_of_any_width():
     assert buckets("cat", 1000, np.int64(5)) == buckets("cat", 1000, 5)
     drawn = {signs(np.arange(64), seed).tobytes() for seed in (7, np.uint8(7), np.int64(7))}
     assert len(drawn) == 1
+    assert HashEmbedding(9, 2, num_hashes=2, seed=np.uint8(255))(["a"]).shape == (1, 2)
     for seed in (1.0, True, None, "1"):
         with pytest.raises(TypeError, match="seed is"):
             buckets("cat", 1000, seed)
@@ -111,6 +113,7 @@ def test_hashed_rows_add_up_with_their_signs():
         (lambda: keys(["a", None]), TypeError, r"tokens\[1\] = None"),
         (lambda: keys([True]), TypeError, "bool"),
         (lambda: keys([2**64]), ValueError, "more than 64 bits"),
+        (lambda: buckets("a", 2**63 + 1), ValueError, "num_buckets is 9223372036854775809"),
         (lambda: collisions([], 5), ValueError, "number of distinct tokens is 0"),
         (lambda: HashEmbedding(5, 3, num_hashes=0), ValueError, "num_hashes is 0"),
     ],

@@ -5,7 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from scratch_embed import functional as F
 from scratch_embed import sizes
+from scratch_embed.hashing import collisions
+from scratch_embed.layers import PatchEmbed, TransformerBlock
+from scratch_embed.sharding import Partition
 from scratch_embed.sizes import MODELS, human, mb, mib
 
 
@@ -139,3 +143,14 @@ def test_human_digits():
 def test_bad_input_gets_a_sentence(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_sizes_in_narrow_integers_do_not_wrap_round():
+    """`ids.max() + 1` of an array of int16 is an int16."""
+    assert sizes.gpt2_params(100, np.uint8(200), 10, 1) == sizes.gpt2_params(100, 200, 10, 1)
+    assert TransformerBlock(np.uint8(100), rng=0).up.weight.shape == (400, 100)
+    assert PatchEmbed(96, np.uint8(12)).projection.weight.shape == (768, 432)
+    assert F.unfold(np.ones((3, 96, 96)), np.uint8(16)).shape == (36, 768)
+    assert collisions(np.arange(200), np.int8(100)).expected_pairs == 199
+    rows = [Partition(np.int16(20000), 4, by).rows_of(3) for by in ("range", "hash")]
+    assert [len(found) for found in rows] == [5000, 5000] and min(map(np.min, rows)) >= 0

@@ -43,8 +43,8 @@ class SelfAttention(Layer):
         dtype: type = np.float32,
         rng: np.random.Generator | int | None = None,
     ):
-        check_count(embedding_dim, "embedding_dim")
-        self.num_heads = check_count(num_heads, "num_heads")
+        embedding_dim = check_count(embedding_dim, "embedding_dim")
+        self.num_heads = num_heads = check_count(num_heads, "num_heads")
         if embedding_dim % num_heads:
             raise ValueError(
                 f"embedding_dim {embedding_dim} cannot be cut into {num_heads} equal heads; make "
@@ -137,6 +137,7 @@ class TransformerBlock(Layer):
         rng: np.random.Generator | int | None = None,
     ):
         rng = np.random.default_rng(rng)
+        embedding_dim = check_count(embedding_dim, "embedding_dim")
         width = embedding_dim * check_count(mlp_ratio, "mlp_ratio")
         self.norm1 = LayerNorm(embedding_dim, dtype=dtype)
         self.attention = SelfAttention(

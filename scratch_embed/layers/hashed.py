@@ -6,7 +6,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, check_flag
 from scratch_embed.functional import embedding_bag
-from scratch_embed.hashing import buckets, signs
+from scratch_embed.hashing import buckets, signs, whole
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
 from scratch_embed.tensor import Tensor
@@ -50,7 +50,7 @@ class HashEmbedding(Layer):
         self.num_buckets = check_count(num_buckets, "num_buckets")
         self.num_hashes = check_count(num_hashes, "num_hashes")
         self.signed = check_flag(signed, "signed")
-        self.seed = seed
+        self.seed = whole(seed)
         self.sparse = check_flag(sparse, "sparse")
         self.weight = Embedding(num_buckets, embedding_dim, dtype=dtype, rng=rng, init=init).weight
 

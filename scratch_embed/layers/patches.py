@@ -52,8 +52,9 @@ class PatchEmbed(Layer):
         if len(size) != 2:
             raise ValueError(f"image_size is {image_size!r}; it must be H = W, or (H, W)")
         self.in_channels = check_count(in_channels, "in_channels")
-        self.patch_size = patch_size
-        self.num_patches, values = patches_shape((in_channels, *self.image_size), patch_size)
+        self.patch_size = check_count(patch_size, "patch_size")
+        shape = (self.in_channels, *self.image_size)
+        self.num_patches, values = patches_shape(shape, self.patch_size)
         self.projection = Linear(values, embedding_dim, bias, dtype, rng, init)
         self.name_weights()
 

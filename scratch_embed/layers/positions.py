@@ -59,7 +59,7 @@ class PositionEmbedding(Layer):
         self.weight = Embedding(max_len, embedding_dim, dtype=dtype, rng=rng, init=init).weight
 
     def __call__(self, length: int) -> Tensor:
-        check_count(length, "length", least=0)
+        length = check_count(length, "length", least=0)
         if length <= self.max_len or self.past_end == "clamp":
             return lookup(self.weight, np.minimum(np.arange(length), self.max_len - 1))
         if self.past_end == "error":

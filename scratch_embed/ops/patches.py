@@ -35,7 +35,7 @@ def unfold_forward(images: np.ndarray, patch_size: int) -> tuple[np.ndarray, Pat
     [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
     """
     images = np.asarray(images)
-    saved = PatchesSaved(images.shape, patch_size)
+    saved = PatchesSaved(images.shape, check_count(patch_size, "patch_size"))
     return _cut(images, saved), saved
 
 
@@ -57,7 +57,8 @@ def fold_forward(
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     patches = np.asarray(patches)
-    saved = PatchesSaved(tuple(np.atleast_1d(shape).tolist()), patch_size)
+    side = check_count(patch_size, "patch_size")
+    saved = PatchesSaved(tuple(np.atleast_1d(shape).tolist()), side)
     expected = patches_shape(*saved)
     if patches.shape != expected:
         raise ValueError(
@@ -78,8 +79,9 @@ def patches_shape(shape: tuple[int, ...], patch_size: int) -> tuple[int, ...]:
     >>> patches_shape((3, 224, 224), 16)
     (196, 768)
     """
-    *batch, channels, rows, columns = _grid(PatchesSaved(shape, patch_size))
-    return *batch, rows * columns, channels * patch_size**2
+    side = check_count(patch_size, "patch_size")
+    *batch, channels, rows, columns = _grid(PatchesSaved(shape, side))
+    return *batch, rows * columns, channels * side**2
 
 
 def _cut(images: np.ndarray, saved: PatchesSaved) -> np.ndarray:
@@ -100,7 +102,6 @@ def _join(patches: np.ndarray, saved: PatchesSaved) -> np.ndarray:
 def _grid(saved: PatchesSaved) -> tuple[int, ...]:
     """(B, C, H / P, W / P), and without B for one image; a grey image has one channel."""
     shape, side = saved
-    check_count(side, "patch_size")
     if not 2 <= len(shape) <= 4:
         raise ValueError(
             f"images have shape {shape}; they must be (B, C, H, W), one image (C, H, W), or one "

@@ -6,6 +6,7 @@ import numpy as np
 
 from scratch_embed.arguments import is_real
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.lengths import lengths
 from scratch_embed.watch import wrote
 
 
@@ -57,9 +58,12 @@ def check_max_norm(max_norm: float | None, norm_type: float) -> None:
 
 
 def _norms(rows: np.ndarray, max_norm: float, norm_type: float) -> tuple[np.ndarray, np.ndarray]:
-    """(norms in float64, which are too long): a float32 square of 1e20 would be infinite."""
+    """(norms in float64, which are too long)"""
     wide = rows.astype(np.result_type(rows, np.float64))
-    norms = np.linalg.norm(wide, ord=norm_type, axis=1)
-    with np.errstate(over="ignore"):
-        own = np.linalg.norm(rows, ord=norm_type, axis=1)  # what a reader of the table computes
-    return norms, (norms > max_norm) | (own > max_norm)
+    norms = lengths(wide, norm_type)
+    too_long = norms > max_norm
+    for table in (wide, rows):  # what a reader of the table computes; it may be infinite, wrongly
+        with np.errstate(over="ignore"):
+            plain = np.linalg.norm(table, ord=norm_type, axis=1)
+        too_long |= (plain > max_norm) & np.isfinite(plain)
+    return norms, too_long

@@ -7,11 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from scratch_embed.lengths import lengths
 from scratch_embed.ops.floats import floating
 from scratch_embed.optim.groups import leaves, listed
 from scratch_embed.optim.options import in_range
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
+
+TINY = 1e-150  # a length whose square float64 holds in full
 
 
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
@@ -39,8 +42,11 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     max_norm = in_range("max_norm", max_norm)
     params = [param for param in leaves(listed(params), "params") if param.grad is not None]
     norm = math.sqrt(sum(_squares(param.grad) for param in params))
+    if not TINY < norm < math.inf:  # squares may be 0 or infinite where the length is not
+        each = np.array([float(lengths(_flat(param.grad))) for param in params])
+        norm = float(lengths(each)) if params else 0.0
     if not math.isfinite(norm):
-        guilty = next(k for k, p in enumerate(params) if not math.isfinite(_squares(p.grad)))
+        guilty = next(k for k, n in enumerate(each) if not math.isfinite(n))
         raise FloatingPointError(
             f"the gradient of {params[guilty].name or f'parameter {guilty}'} is not finite, or too "
             "long for its length to be: look where it comes from, and skip this step"
@@ -52,9 +58,14 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
 
 
 def _squares(grad: np.ndarray | RowGrad) -> float:
+    flat = _flat(grad)
+    with np.errstate(over="ignore"):
+        return float(flat @ flat)
+
+
+def _flat(grad: np.ndarray | RowGrad) -> np.ndarray:
     values = grad.values if isinstance(grad, RowGrad) else np.asarray(grad)
-    flat = np.abs(values).astype(np.float64, copy=False).ravel()
-    return float(flat @ flat)
+    return np.abs(values).astype(np.float64, copy=False).ravel()
 
 
 def _times(grad: np.ndarray | RowGrad, factor: float) -> np.ndarray | RowGrad:

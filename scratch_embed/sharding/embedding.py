@@ -133,10 +133,10 @@ class ShardedEmbedding:
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
         initial_std(init, embedding_dim)
-        check_count(rng, "rng", 0)
-        check_count(workers, "workers")
+        rng = check_count(rng, "rng", 0)
+        workers = check_count(workers, "workers")
         if staleness is not None:
-            check_count(staleness, "staleness", 0)
+            staleness = check_count(staleness, "staleness", 0)
         if not 0 <= check_count(worker, "worker", 0) < workers:
             raise ValueError(f"worker is {worker}; with {workers} workers it is 0..{workers - 1}")
         _check_optimizer(optimizer, embedding_dim, dtype)

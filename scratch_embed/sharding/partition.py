@@ -46,8 +46,8 @@ class Partition:
     by: str = "hash"
 
     def __post_init__(self):
-        check_count(self.num_embeddings, "num_embeddings")
-        check_count(self.shards, "shards")
+        for name in ("num_embeddings", "shards"):
+            object.__setattr__(self, name, check_count(getattr(self, name), name))
         if self.num_embeddings > LARGEST:
             raise ValueError(f"num_embeddings is {self.num_embeddings:,}; at most {LARGEST:,}")
         if self.shards > self.num_embeddings:

@@ -112,7 +112,7 @@ def settle(
     Raises ValueError for groups that do not fit the rows.
     """
     rng = np.random.default_rng(rng)
-    check_count(steps, "steps", least=0)
+    steps = check_count(steps, "steps", least=0)
     if len(groups) != len(table):
         raise ValueError(f"groups has {len(groups)} entries for {len(table)} rows")
     groups = np.unique(groups, return_inverse=True)[1]  # whole numbers are compared faster

@@ -20,7 +20,7 @@ def cooccurrence(ids: np.ndarray, num_embeddings: int, window: int = 5) -> np.nd
     >>> cooccurrence(np.array([0, 1, 2, 1]), 3, window=1).astype(int).tolist()
     [[0, 1, 0], [1, 0, 2], [0, 2, 0]]
     """
-    check_count(window, "window")
+    window = check_count(window, "window")
     size = check_count(num_embeddings, "num_embeddings")
     if 8 * size * size > LIMIT:
         raise ValueError(

@@ -124,7 +124,7 @@ def read_vectors(
     if dtype.kind != "f":
         raise TypeError(f"dtype is {dtype}; vectors are floats, such as np.float32")
     if limit is not None:
-        check_count(limit, "limit")
+        limit = check_count(limit, "limit")
     lines = _lines(path)
     number, first = next(lines, (0, ""))
     announced = _header(first) if header is not False else None

@@ -47,7 +47,7 @@ def read_binary(path: str | os.PathLike, limit: int | None = None) -> WordVector
     word, holds NaN or infinity, or is no such file; OSError for what is not a regular file.
     """
     if limit is not None:
-        check_count(limit, "limit")
+        limit = check_count(limit, "limit")
     with open_regular(path) as file:
         first = file.readline(64)
         counts = _COUNTS.fullmatch(first)

@@ -92,7 +92,7 @@ def windows(ids: np.ndarray, window: int, rng: np.random.Generator | None = None
     >>> windows(np.array([7, 8, 9]), 1).contexts.tolist()        # 7 and 9 have one neighbour
     [[0, 8], [7, 9], [8, 0]]
     """
-    check_count(window, "window")
+    window = check_count(window, "window")
     ids = np.asarray(ids)
     shifts = np.concatenate([np.arange(-window, 0), np.arange(1, window + 1)])
     width = np.full(len(ids), window) if rng is None else rng.integers(1, window + 1, len(ids))
@@ -159,8 +159,8 @@ def train(
     """
     if model not in MODELS:
         raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
-    for name, value in (("epochs", epochs), ("batch_size", batch_size), ("negatives", negatives)):
-        check_count(value, name)
+    epochs, batch_size = check_count(epochs, "epochs"), check_count(batch_size, "batch_size")
+    negatives = check_count(negatives, "negatives")
     ids = check_ids(ids, num_embeddings).reshape(-1)
     rng = np.random.default_rng(rng)
     counts = count_ids(ids, num_embeddings)

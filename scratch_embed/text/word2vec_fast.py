@@ -103,7 +103,7 @@ def train(
     The other parameters are those of `word2vec.train`. `losses` stays empty: a loss costs a
     logarithm for every score, and none is needed to learn.
     """
-    check_count(epochs, "epochs")
+    epochs = check_count(epochs, "epochs")
     ids = check_ids(ids, num_embeddings).reshape(-1)
     rng = np.random.default_rng(rng)
     counts = count_ids(ids, num_embeddings)

@@ -44,6 +44,22 @@ def test_rows_whose_square_overflows_are_shrunk_and_not_lost():
     np.testing.assert_allclose(table, [[0.6, 0.8]], rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("row", "max_norm", "norm_type", "dtype"),
+    [([3.0, 0.0], 5, 100, "f4"), ([3.0, 4.0], 10, 1000, "f8"), ([1e20, 1e20], 1e25, 2, "f4")],
+)
+def test_a_row_within_the_limit_stays_though_its_powers_overflow(row, max_norm, norm_type, dtype):
+    table = np.array([row], dtype)
+    renorm_(table, [0], max_norm, norm_type)
+    assert table.tolist() == np.array([row], dtype).tolist()
+
+
+def test_a_row_whose_square_no_float_holds_is_shrunk():
+    table = np.array([[1e200, 1e200]])
+    renorm_(table, [0], 1.0)
+    np.testing.assert_allclose(table, [[0.5**0.5, 0.5**0.5]])
+
+
 def test_rows_at_the_bottom_of_the_numbers_end_too():
     tiny = np.finfo(np.float64).smallest_subnormal
     table = np.full((1, 10), tiny)  # nine tenths of the smallest number round to itself

@@ -104,13 +104,21 @@ def test_params_that_no_optimiser_would_take_are_refused():
             clip_grad_norm(params, 1.0)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, np.finfo(float).max])
 def test_a_length_that_is_not_finite_is_told_and_nothing_changes(bad):
     a, b = (Tensor(np.ones(2), requires_grad=True, name=name) for name in "ab")
-    a.grad, b.grad = np.array([1.0, 1.0]), np.array([1.0, bad])
+    a.grad, b.grad = np.array([1.0, 1.0]), np.array([bad, bad])
     with np.errstate(over="ignore"), pytest.raises(FloatingPointError, match="gradient of b"):
         clip_grad_norm([a, b], 0.5)
     assert a.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_length_whose_square_is_none_is_clipped_all_the_same(scale):
+    x = Tensor(np.ones(2), requires_grad=True)
+    x.grad = np.array([3.0, 4.0]) * scale
+    assert clip_grad_norm([x], scale) == pytest.approx(5 * scale)
+    np.testing.assert_allclose(x.grad / scale, [0.6, 0.8])
 
 
 @pytest.mark.parametrize("bound", [-1.0, np.nan, "1", None])
