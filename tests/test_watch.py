@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -56,10 +57,11 @@ def test_a_buffer_of_ids_may_be_filled_anew(use, rng):
     np.testing.assert_array_equal(np.asarray(E.grad), expected)
 
 
-def test_a_list_of_positions_may_be_changed():
-    a, where = leaf([1.0, 2.0, 3.0]), [0, 2]
+@pytest.mark.parametrize("kind", [list, deque])
+def test_a_list_of_positions_may_be_changed(kind):
+    a, where = leaf([1.0, 2.0, 3.0]), kind([0, 2])
     out = a[where]
-    where[:] = [1, 1]
+    where[0] = where[1] = 1
     out.sum().backward()
     assert a.grad.tolist() == [1, 0, 1]
 

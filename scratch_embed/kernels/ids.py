@@ -35,7 +35,7 @@ def check_ids(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     checked = to_int64(ids, num_rows, name)
     # Read as unsigned, a negative id is a huge one: a single maximum looks at both ends.
     if checked.size and _maximum(checked.view(np.uint64)) >= num_rows:
-        raise _range_error(_integers(ids, num_rows, name), num_rows, name)
+        raise _range_error(integers(ids, num_rows, name), num_rows, name)
     return checked
 
 
@@ -46,7 +46,7 @@ def to_int64(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     """
     if type(ids) is np.ndarray and ids.dtype is INT64 and ids.flags.c_contiguous:
         return ids
-    return np.asarray(_integers(ids, num_rows, name), dtype=np.int64, order="C")
+    return np.asarray(integers(ids, num_rows, name), dtype=np.int64, order="C")
 
 
 def count_ids(ids, num_rows: int = 0, weights=None) -> np.ndarray:
@@ -69,8 +69,8 @@ def _maximum(array: np.ndarray) -> int:
     return max(array.reshape(-1).tolist()) if array.size < 64 else np.maximum.reduce(array, None)
 
 
-def _integers(ids, num_rows: int, name: str) -> np.ndarray:
-    """ids as an array of integers, or the error that says what they are instead."""
+def integers(ids, num_rows: int, name: str) -> np.ndarray:
+    """ids as an array of any dtype of integers, or the error that says what they are instead."""
     if type(ids) is np.ndarray and ids.dtype.kind in "iu":  # by far the most frequent case
         return ids
     check_unmasked(ids, name)

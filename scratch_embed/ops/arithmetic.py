@@ -87,4 +87,6 @@ def power_backward(dout, saved):
     a, exponent = saved
     if exponent == 0:  # a constant, also where a^-1 is infinite
         return 0 * dout
+    if isinstance(exponent, numbers.Integral):
+        exponent = int(exponent)  # of Python: np.int8(-128) - 1 is 127
     return dout * exponent * a ** (exponent - 1)

@@ -150,6 +150,8 @@ def _bags(ids: np.ndarray, offsets) -> tuple[np.ndarray, int]:
             "ids of one axis need offsets that say where each bag begins and the last one ends; "
             f"for a single bag write offsets=[0, {len(ids)}]"
         )
+    if isinstance(offsets, (list, tuple)) and any(isinstance(x, (bool, np.bool_)) for x in offsets):
+        offsets = np.array(offsets, object)  # NumPy would make [False, 3] the numbers 0 and 3
     offsets = array_of(offsets, "offsets")
     if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or not offsets.size:
         raise TypeError(

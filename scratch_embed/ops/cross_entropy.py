@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, is_real
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.arguments import is_real
+from scratch_embed.kernels.ids import check_ids, integers
 from scratch_embed.ops.floats import floating
 from scratch_embed.ops.softmax import log_softmax_forward
 
@@ -62,6 +62,8 @@ def cross_entropy_forward(
     real = np.finfo(logits.dtype).dtype  # also when the logits are complex
     if weight is not None:
         weight = _check_weight(weight, logits.shape)
+        if reduction == "mean":  # only their ratios count, and these may be far from 1
+            weight = np.ldexp(weight, -np.frexp(weight.max(initial=0))[1])
     targets, scale = check_targets(targets, logits.shape, real, ignore_index, reduction, weight)
     log_p, _ = log_softmax_forward(logits.reshape(len(targets), logits.shape[-1]))
     hit, spread = _truth(targets, weight, label_smoothing, logits.shape[-1], real)
@@ -111,7 +113,7 @@ def check_targets(
     whole = isinstance(ignore_index, (int, np.integer)) and not isinstance(ignore_index, bool)
     if ignore_index is not None and not whole:
         raise TypeError(f"ignore_index is {ignore_index!r}; it must be a whole number, or None")
-    targets = array_of(targets, "targets")
+    targets = integers(targets, shape[-1] if shape else 0, "targets")
     if not shape or targets.shape != shape[:-1]:
         raise ValueError(
             f"targets {targets.shape} do not fit logits {shape}: "

@@ -20,7 +20,8 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
     most max_norm, computed in the dtype of the table and in float64. So a second call changes
     nothing. (PyTorch divides by the norm + 1e-7 instead, and some of its rows stay too long.)
 
-    Rows that are not looked up stay as they are, however long. It is an edit of the table and not
+    Rows that are not looked up stay as they are, however long, and those with a NaN or an infinity,
+    which no factor brings to any norm. It is an edit of the table and not
     a function that backward knows of, so it stands apart from the lookup that follows it.
 
     Raises ValueError for a max_norm or norm_type that is not positive and for a read-only table
@@ -66,4 +67,4 @@ def _norms(rows: np.ndarray, max_norm: float, norm_type: float) -> tuple[np.ndar
         with np.errstate(over="ignore"):
             plain = np.linalg.norm(table, ord=norm_type, axis=1)
         too_long |= (plain > max_norm) & np.isfinite(plain)
-    return norms, too_long
+    return norms, too_long & np.isfinite(norms)

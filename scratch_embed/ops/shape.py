@@ -6,6 +6,7 @@ shapes or axes that do not fit, IndexError for an index that is not there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 
 import numpy as np
@@ -43,10 +44,11 @@ def getitem_forward(a, index):
 
 
 def _own(index):
-    """A copy of what the caller could change: arrays and lists of positions, also in a tuple."""
+    """A copy of what the caller could change: arrays and sequences of positions, also in a tuple.
+    """
     if isinstance(index, tuple):
         return tuple(map(_own, index))
-    return deepcopy(index) if isinstance(index, (np.ndarray, list)) else index
+    return deepcopy(index) if isinstance(index, Iterable) else index
 
 
 def getitem_backward(dout, saved):

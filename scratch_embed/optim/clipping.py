@@ -25,7 +25,7 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     The direction stays; only the step becomes shorter. Call it between `backward` and `step`.
     A parameter without gradient is passed by, one that comes twice is taken once, and a RowGrad
     counts what its rows add up to. Each `param.grad` is replaced by a shortened copy: one that
-    another tensor shares stays as it is. Entries below 1e-160 do not count: their squares are 0.
+    another tensor shares stays as it is.
 
     Returns n, the length before: print it now and then to see whether the bound is ever reached.
     Raises TypeError and ValueError for a max_norm that is no number >= 0 and for params that an

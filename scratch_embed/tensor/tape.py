@@ -87,6 +87,7 @@ class Node(NamedTuple):
     def _fit(self, grad, tensor: Variable, position: int) -> np.ndarray | RowGrad:
         """Undo broadcasting, and hold the gradient to the shape and dtype of its tensor."""
         if not isinstance(grad, RowGrad):
+            check_unmasked(grad, f"a gradient that backward of {self.name} returned")
             grad = np.asarray(grad)
             if self.broadcasts:
                 grad = reduce.unbroadcast(grad, tensor.shape)

@@ -214,7 +214,13 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
             elif type(value) is not np.ndarray:
                 value = plain(operation, len(arrays), value, broadcasts or not arrays)
             arrays.append(value)
-        out, saved = forward(*arrays, **options)
+        made = forward(*arrays, **options)
+        if not isinstance(made, (tuple, list)) or len(made) != 2:
+            raise TypeError(
+                f"forward of {name} returned a {type(made).__name__}; it must return (out, saved), "
+                "with () for saved where backward needs nothing"
+            )
+        out, saved = made
         result = Tensor(out)
         if learns and recording.on:
             if recording.lean:

@@ -202,6 +202,7 @@ def test_the_layer():
         ({"offsets": [0, 3, 2, 4]}, ValueError, r"offsets\[2\] = 2 is less than offsets\[1\] = 3"),
         ({"offsets": [0, 2, 2, 1, 4]}, ValueError, r"offsets\[3\] = 1 is less than offsets\[2\]"),
         ({"offsets": [0.0, 4.0]}, TypeError, "offsets are float64"),
+        ({"offsets": [False, 4]}, TypeError, "offsets are object .* must be integers"),
         ({"offsets": [0, 4], "mode": "min"}, ValueError, "mode is 'min'"),
     ],
 )

@@ -58,6 +58,19 @@ def test_weights_by_hand():
     np.testing.assert_allclose(grad, [[1.5, -1.5], [-1.5, 1.5], [0, 0]], atol=1e-15)
 
 
+@pytest.mark.parametrize("scale", [2.0**-1070, 1e-60, 1e-45, 1e38, 1e300])
+def test_of_weights_in_a_mean_only_the_ratios_count(scale):
+    logits, weight = LOGITS.astype(np.float32), np.array([1.0, 3.0])
+    loss, saved = cross_entropy_forward(logits, [1, 0, 0], weight=weight)
+    far, kept = cross_entropy_forward(logits, [1, 0, 0], weight=weight * scale)
+    assert far == pytest.approx(loss, rel=1e-6)
+    np.testing.assert_allclose(
+        cross_entropy_backward(np.float32(1), kept),
+        cross_entropy_backward(np.float32(1), saved),
+        rtol=1e-6,
+    )
+
+
 def test_smoothing_by_hand():
     """The truth (0.1, 0.9): the loss 0.1 ln 4 + 0.9 ln 4/3, its gradient p - truth."""
     loss, saved = cross_entropy_forward(LOGITS[:1], [1], label_smoothing=0.2)
@@ -159,6 +172,12 @@ def test_what_is_no_index_is_not_taken_for_one_that_no_target_has(given):
     """The third argument is a reduction or weights elsewhere, and would do nothing here."""
     with pytest.raises(TypeError, match="ignore_index is .* a whole number, or None"):
         F.cross_entropy(np.zeros((2, 2)), [0, 1], given)
+
+
+@pytest.mark.parametrize("targets", [[True, 2], [2, np.False_], [True, False]])
+def test_true_and_false_are_no_targets(targets):
+    with pytest.raises(TypeError, match=r"targets\[[01]\] = (True|False) is a boolean"):
+        F.cross_entropy(np.zeros((2, 3)), targets)
 
 
 def test_a_single_number_is_no_logits_and_no_classes_are_no_choice():

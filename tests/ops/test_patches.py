@@ -26,6 +26,15 @@ def test_patches_are_flattened_channel_first():
     assert unfold_forward(image, 2)[0].tolist() == [[0, 1, 2, 3, 10, 11, 12, 13]]
 
 
+@pytest.mark.parametrize("side", [np.uint8(16), np.int8(16)])
+def test_a_side_of_a_small_integer_does_not_wrap_round(side):
+    image = np.random.default_rng(0).random((3, 48, 32))
+    patches, _ = unfold_forward(image, side)
+    np.testing.assert_array_equal(patches, unfold_forward(image, 16)[0])
+    np.testing.assert_array_equal(fold_forward(patches, image.shape, side)[0], image)
+    assert PatchEmbed(96, side, embedding_dim=1).projection.weight.shape == (1, 768)
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 4, 6), (3, 4, 6), (4, 6), (0, 3, 4, 6)])
 def test_fold_undoes_unfold_and_is_its_adjoint(shape):
     rng = np.random.default_rng(0)

@@ -67,10 +67,13 @@ def test_rows_at_the_bottom_of_the_numbers_end_too():
     assert np.abs(table).sum() <= 9 * tiny
 
 
-def test_nan_is_left_where_it_is():
-    table = np.array([[np.nan, 3.0], [3.0, 4.0]])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_infinity_are_left_where_they_are(bad):
+    table = np.array([[bad, 3.0], [3.0, 4.0]])
     renorm_(table, [0, 1, 1], 1.0)
-    assert np.isnan(table[0, 0]) and table[0, 1] == 3 and np.linalg.norm(table[1]) <= 1
+    np.testing.assert_array_equal(table[0], [bad, 3.0])
+    assert np.linalg.norm(table[1]) <= 1
 
 
 @pytest.mark.parametrize(
