@@ -44,9 +44,12 @@ class Cut:
     cut: Callable[[str], list[str]]
 
     def encode(self, text: str) -> np.ndarray:
-        """The row of each token of the text. KeyError for a character that was not known."""
+        """The row of each token of the text. ValueError for a character that was not known."""
         index = {token: i for i, token in enumerate(self.tokens)}
-        return np.array([index[token] for token in self.cut(text)])
+        unknown = sorted(set(text) - set("".join(self.tokens)))
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is in no token of this vocabulary")
+        return np.array([index[token] for token in self.cut(text)], np.int64)
 
 
 def words(text: str, rows: int = ROWS) -> Cut:
@@ -64,8 +67,9 @@ def words(text: str, rows: int = ROWS) -> Cut:
 
 def pieces(text: str, rows: int = ROWS) -> Cut:
     """The characters, and the merges of byte pair encoding within words."""
-    learned = bpe.train(text, rows - len(set(text)), boundaries=True, progress=False)
-    return Cut(learned.tokens, lambda text: [learned.tokens[i] for i in learned.encode(text)])
+    merges = max(rows - len(set(text)), 0)
+    learned = bpe.train(text, merges, boundaries=True, progress=False)
+    return Cut(learned.tokens, lambda text: learned.pieces(text, errors="strict"))
 
 
 def characters(text: str) -> Cut:
@@ -152,6 +156,8 @@ class Player:
 
     def bits(self, text: str) -> float:
         """Bits for each character: the sum of -log2 p over tokens, divided by characters."""
+        if not text:
+            raise ValueError("text is empty, and has no bits for each character")
         ids = self.cut.encode(text)
         with no_grad():
             logits = self.model(windows(ids, self.length))

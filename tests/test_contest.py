@@ -24,6 +24,12 @@ def test_a_cut_gives_the_text_back(make):
     assert len(cut.tokens) <= 61
 
 
+@pytest.mark.parametrize("make", [contest.words, contest.pieces, contest.characters])
+def test_a_character_that_no_token_holds_is_refused(make):
+    with pytest.raises(ValueError, match="'X' is in no token"):
+        make(TEXT).encode("the Xat")
+
+
 def test_words_without_a_row_are_spelt():
     cut = contest.words(TEXT, 22)
     assert cut.cut(" the gate") == [" the", " ", "g", "a", "t", "e"]

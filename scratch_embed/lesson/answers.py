@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.lesson.claims.printed import SCALES, Figure, read_figure
+from scratch_embed.lesson.claims.printed import SCALES, Figure, names_one_number, read_figure
 from scratch_embed.look.numbers import number
 
 LETTERS = "ABCDEFGHIJ"
 CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
+DIGITS = 17  # a float has no more
 EXACT = 1000  # a whole number below it is a count, and has no rounding
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
@@ -142,8 +143,10 @@ def _plain(text: str) -> str:
 
 
 def _read(typed: str) -> Figure | None:
+    """One number; a range and a bound, which a page may print, are no answer."""
+    typed = typed.strip().rstrip(".")
     try:
-        return read_figure(typed.strip().rstrip("."))
+        return read_figure(typed) if names_one_number(typed) else None
     except ValueError:
         return None
 
@@ -155,6 +158,8 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
         return figure.value / SCALES[bytes_asked[0]]
     if unit in SAID and re.search(SAID[unit], asked):
         return figure.value / SCALES[unit]
+    if unit == "B" and bytes_asked:  # which is a billion elsewhere
+        return figure.value / SCALES["B"] / SCALES[bytes_asked[0]]
     return figure.value
 
 
@@ -202,6 +207,8 @@ def _same_digits(value: float, answer: float, figure: Figure, asked: str) -> str
 
 
 def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
+    if figure.decimals > DIGITS:
+        return ""
     whole = 10.0**figure.decimals / figure.scale  # what is typed counts these
     if math.isfinite(figure.high - figure.low) and figure.allows(answer):
         return "It rounds to that. Give a digit more."

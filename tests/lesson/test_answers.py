@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed.lesson.answers import how_far, judge, names_an_option
+from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_option
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from scratch_embed.lesson.answers import how_far, judge, names_an_option
         ("59 %", 59, {"asked": "What share is left, in percent?"}),
         ("59 per cent", 59, {"asked": "What share is left, in percent?"}), ("59 percent", 0.59, {}),
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),
-        ("262 MB", 262.1, {"asked": "How many MB?"}),
+        ("262 MB", 262.1, {"asked": "How many MB?"}), ("16 B", 16, {"asked": "How many bytes?"}),
         ("b", "two", {"options": ["one", "two"]}), ("B)", "two", {"options": ["one", "two"]}),
         ("TWO", "two", {"options": ["one", "two"]}),
         ("cat", "'cat', by far", {"options": ["'cat', by far", "'dog'"]}),
@@ -30,6 +30,12 @@ from scratch_embed.lesson.answers import how_far, judge, names_an_option
 )  # fmt: skip
 def test_right_answers(typed, answer, given):
     assert judge(typed, answer, **given) == (True, "")
+
+
+@pytest.mark.parametrize("typed", ["0-8", "3-5", "-9 to 17", "<4", ">4", "<=4", "4+", "~4+"])
+def test_a_range_or_a_bound_is_no_number(typed):
+    assert judge(typed, 4.0).slip.startswith("A number is asked for") and not is_number(typed)
+    assert not judge(f"{typed} 4", np.array([4.0, 4.0])).right
 
 
 @pytest.mark.parametrize("typed", ["", "D", "same", "5", "0.4", "nothing", "-", "e sam"])
@@ -102,6 +108,7 @@ def test_how_far_a_wrong_number_is(typed, answer, told):
         ("41", 5, {"slips": {"20-40": "too many"}}), ("-3", 0, {"slips": {"> 0": "none"}}),
         ("a", "two", {"options": ["one", "two"]}), ("0.5", 1.4, {"parts": [0.8, 0.6]}),
         ("0.25", 0.262144, {}),  # no bytes are asked for
+        ("1e-320", 0.5, {}), ("0." + "1" * 400, 0.5, {}),
         ("3 4", np.array([0.1, 0.2]), {}), ("0.9", 1.4, {"parts": [0.9]}),
     ],
 )  # fmt: skip

@@ -79,7 +79,7 @@ class Figure:
 
 def read_figure(text: str) -> Figure:
     """One printed number. Raises ValueError, saying what to do, when the text is not one."""
-    cleaned = text.strip().replace("\u2212", "-").replace("\u00a0", " ")
+    cleaned = _cleaned(text)
     match = NUMBER.fullmatch(cleaned)
     if match is None or not match["digits"].strip("+-"):
         return _read_range(text, cleaned)
@@ -106,6 +106,16 @@ def read_figure(text: str) -> Figure:
         decimals, scale = max(0, decimals - power), SCALES[match["unit"]]
     unit = match["space"] + match["unit"] if match["unit"] else ""
     return Figure(text.strip(), value, low, high, scale, decimals, unit)
+
+
+def names_one_number(text: str) -> bool:
+    """Whether a printed number is neither a range nor a bound."""
+    match = NUMBER.fullmatch(_cleaned(text))
+    return bool(match) and not (match["bound"] or match["plus"])
+
+
+def _cleaned(text: str) -> str:
+    return text.strip().replace("\u2212", "-").replace("\u00a0", " ")
 
 
 def _bounds(sign: str, value: float, slack: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from scratch_embed.files import check_writable, sentence
 from scratch_embed.lesson.usage import Parser, UsageError, spoken
@@ -67,22 +68,25 @@ def _open(arguments: argparse.Namespace) -> int:
     from scratch_embed.simulations import Scene, load
 
     simulation = load(arguments.name)
-    served = not (arguments.html or arguments.png or arguments.gif or arguments.window)
+    written = [file for file in (arguments.html, arguments.png, arguments.gif) if file is not None]
+    if len({os.path.realpath(file) for file in written}) < len(written):
+        raise ValueError(f"{written[-1]} would be written twice: name a file of its own for each")
+    served = not (written or arguments.window)
     if not served and (arguments.port is not None or arguments.no_browser):
         flag = "--no-browser" if arguments.port is None else "--port"
         raise ValueError(f"{flag} is for the browser, which is not used here: leave it out")
     typed = [tuple(word.partition("=")[::2]) for word in arguments.set]
     values = read_values(simulation.controls, typed)
-    if arguments.html:
+    if arguments.html is not None:
         from scratch_embed.lesson.play.page import write_page
 
         if values:
             raise ValueError("--html holds every state, so --set has nothing to set: leave it out")
         check_writable(arguments.html)
         print(write_page(arguments.name, arguments.html))
-    if arguments.png:
+    if arguments.png is not None:
         print(_picture(Scene(simulation, **values), arguments.png))
-    if arguments.gif:
+    if arguments.gif is not None:
         from scratch_embed.lesson.play.moving import write_gif
 
         print(write_gif(Scene(simulation, **values), arguments.gif))

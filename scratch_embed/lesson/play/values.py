@@ -18,6 +18,8 @@ def read_values(controls: Iterable[Control], typed: Iterable[tuple[str, str]]) -
     for name, text in typed:
         if name not in by_name:
             raise TypeError(f"there is no control {name}; there are {', '.join(by_name)}")
+        if name in values:
+            raise ValueError(f"{name} is set twice: give it one value")
         values[name] = read_value(by_name[name], text)
     return values
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import builtins
 import difflib
-import errno
 import os
 import sys
 from pathlib import Path
@@ -94,8 +93,6 @@ def guarded(work) -> int:
         silence()
         return UNREAD
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
         print(sentence(error), file=sys.stderr)  # as of `> lessons.txt` on a full disk
         silence()
         return 1
@@ -125,7 +122,7 @@ def _main(course: Course, argv: list[str]) -> int:
         return 0
     word, *rest = arguments.what
     if word in COMMANDS:
-        _no_use_for(word, arguments)
+        _no_use_for(word, arguments, [] if word == "lab" and not rest else TAKES.get(word))
         return COMMANDS[word](course, rest, arguments)
     paths = list(dict.fromkeys(course.find(word) for word in arguments.what))
     return _run(paths, arguments)
@@ -208,11 +205,12 @@ COMMANDS = {"all": _all, "figures": _figures, "lab": _lab, "claims": _claims,
 TAKES = {"all": ["ledger"], "claims": ["ledger"], "errata": [], "glossary": []}  # the others run
 
 
-def _no_use_for(word: str, arguments: argparse.Namespace) -> None:
-    """Told before anything runs: a flag that this command would pass over."""
-    for flag in ("step", "trace", "quiet", "quick", "text", "ledger") if word in TAKES else ():
-        if getattr(arguments, flag) and flag not in TAKES[word]:
-            raise UsageError(f"{word} has no use for --{flag}: leave it out.")
+def _no_use_for(word: str, arguments: argparse.Namespace, takes: list[str] | None) -> None:
+    """Told before anything runs: a flag that this command would pass over; None takes all."""
+    for flag in ("step", "trace", "quiet", "quick", "text", "ledger") if takes is not None else ():
+        if getattr(arguments, flag) and flag not in takes:
+            what = f"{word} without a name" if word == "lab" else word
+            raise UsageError(f"{what} has no use for --{flag}: leave it out.")
 
 
 def _pages(course: Course, rest: list[str]) -> dict[str, Path]:
