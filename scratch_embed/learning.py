@@ -78,10 +78,23 @@ class Learning:
         }
 
     def load_state_dict(self, state: Mapping) -> None:
-        """Go on where `state_dict` was taken. Raises what the two `load_state_dict` raise."""
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.rng.bit_generator.state = state["rng"]
-        for rng, drawn in zip(self.model.generators(), state.get("rngs of layers", ())):
-            rng.bit_generator.state = drawn
+        """Go on where `state_dict` was taken: with all of it, or after an error with nothing.
+
+        Raises what the two `load_state_dict` raise, and ValueError for another number or kind of
+        generators.
+        """
+        load = [self.model.loading(state["model"]), self.optimizer.loading(state["optimizer"])]
+        generators = [self.rng, *self.model.generators()]
+        drawn = [state["rng"], *state["rngs of layers"]]
+        if len(drawn) != len(generators):
+            raise ValueError(
+                f"the state is of {len(drawn)} generators, and here are {len(generators)}: one "
+                "that draws batches, and those of the model's parts"
+            )
+        for rng, each in zip(generators, drawn):
+            type(rng.bit_generator)(0).state = each  # raises for the state of another kind
+        for put in load:
+            put()
+        for rng, each in zip(generators, drawn):
+            rng.bit_generator.state = each
         self.step = state["step"]

@@ -18,6 +18,9 @@ from scratch_embed import (
     Tensor,
     checkpoint,
 )
+from scratch_embed.layers import Dropout
+from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
 from scratch_embed.models import NextToken, train
 from scratch_embed.optim import warmup_cosine
 
@@ -223,6 +226,7 @@ def test_a_wrong_state_of_a_model_is_named_and_nothing_moves(change, error, word
         (lambda s: s["state"][1].pop("m"), KeyError, "parameter 1 of Adam lacks m"),
         (lambda s: s["state"][1].update(m=np.zeros(3)), ValueError, r"state\[1\]\['m'\] has shape"),
         (lambda s: s["state"][0].update(t=-1), ValueError, r"state\[0\]\['t'\] is -1"),
+        (lambda s: s.update(state=[{}, None]), TypeError, r"state\[1\] is a NoneType; .* a dict"),
     ],
 )
 def test_a_wrong_state_of_an_optimiser_is_named_and_nothing_moves(change, error, words):
@@ -236,6 +240,57 @@ def test_a_wrong_state_of_an_optimiser_is_named_and_nothing_moves(change, error,
     assert after["options"] == before["options"]
     for mine, kept in zip(after["state"], before["state"]):
         assert all(np.array_equal(mine[name], kept[name]) for name in kept)
+
+
+class Two(Layer):
+    def __init__(self, memory: np.ndarray):
+        half = len(memory) // 2
+        self.a = Tensor(memory[:half], requires_grad=True)
+        self.b = Tensor(memory[half:], requires_grad=True)
+
+
+def test_a_state_of_the_layers_own_arrays_is_what_it_was_when_it_was_given():
+    memory = np.arange(6.0)
+    model = Two(memory)
+    model.load_state_dict({"a": model.b.data, "b": model.a.data})
+    assert memory.tolist() == [3, 4, 5, 0, 1, 2]
+    model.load_state_dict({"a": memory[2:5], "b": memory[1:4]})
+    assert memory.tolist() == [5, 0, 1, 4, 5, 0]
+
+
+@pytest.mark.parametrize("keys", [(1, "1"), ("a.b", "a")])
+def test_two_weights_of_one_path_are_told_and_not_lost(keys):
+    first, second = (Tensor(np.ones(1), requires_grad=True) for _ in keys)
+    model = Layer()
+    model.held = {keys[0]: first, keys[1]: second if keys[1] == "1" else {"b": second}}
+    for use in (model.state_dict, model.name_weights, lambda: model.load_state_dict({})):
+        with pytest.raises(ValueError, match=r"two weights are called held\.(1|a\.b)"):
+            use()
+    assert len(model.parameters()) == 2
+
+
+@pytest.mark.parametrize("spoil", ["options", "rngs of layers", "kind of rng"])
+def test_a_training_takes_over_all_of_a_state_or_nothing(spoil):
+    def begun():
+        model = Two(np.arange(4.0))
+        model.drop = Dropout(0.5, rng=0)
+        rule = SGD([model.a, model.b], lr=0.1)
+        return Learning(model, rule, np.random.default_rng(0), lambda rng: (model.a**2).sum())
+
+    trained, fresh = begun(), begun()
+    trained.take()
+    state = trained.state_dict()
+    if spoil == "options":
+        state["optimizer"]["options"][0]["lr"] = -1
+    elif spoil == "rngs of layers":
+        state["rngs of layers"] *= 2
+    else:
+        state["rngs of layers"] = [np.random.Generator(np.random.MT19937(0)).bit_generator.state]
+    with pytest.raises(ValueError, match="lr is -1|of 3 generators, and here are 2|MT19937|PCG64"):
+        fresh.load_state_dict(state)
+    assert fresh.model.a.data.tolist() == [0, 1] and fresh.step == 0
+    fresh.load_state_dict(trained.state_dict())
+    assert fresh.model.a.data.tolist() == trained.model.a.data.tolist() and fresh.step == 1
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.9, 0.0), (0.0, 0.9)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -52,13 +52,13 @@ class Layer:
         return list({id(rng): rng for rng in drawing}.values())
 
     def name_weights(self) -> None:
-        """Call each weight by its path."""
-        for path, tensor in self.named_parameters():
+        """Call each weight by its path. Raises ValueError for two of the same path."""
+        for path, tensor in self._by_path().items():
             tensor.name = path
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""
-        return {path: tensor.data.copy() for path, tensor in self.named_parameters()}
+        return {path: tensor.data.copy() for path, tensor in self._by_path().items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Put the weights of `state` into this layer's own arrays: all, or after an error none.
@@ -68,15 +68,42 @@ class Layer:
         ValueError for another shape and a read-only array, TypeError for another kind of number.
         float64 is rounded for a float32 layer.
         """
-        mine = dict(self.named_parameters())
+        self.loading(state)()
+
+    def loading(self, state: Mapping[str, np.ndarray]) -> Callable[[], None]:
+        """The first half of `load_state_dict`, which raises, and as an answer the second half.
+
+        So several can be looked at before any of them changes.
+        """
+        mine = self._by_path()
         check_names(state, mine, type(self).__name__)
-        fitting = {path: fitted(state[path], w.data, path) for path, w in mine.items()}
+        fitting = []
         for path, w in mine.items():
             if not w.data.flags.writeable:
                 raise ValueError(f"{path} is read-only and cannot be loaded into; give it a copy")
-        for path, array in fitting.items():
-            mine[path].data[...] = array
-            wrote(mine[path].data)
+            array = fitted(state[path], w.data, path)
+            if any(np.may_share_memory(array, other.data) for other in mine.values()):
+                array = array.copy()  # a weight of this layer, which may change before it is read
+            fitting.append((w.data, array))
+
+        def load() -> None:
+            for into, array in fitting:
+                into[...] = array
+                wrote(into)
+
+        return load
+
+    def _by_path(self) -> dict[str, Tensor]:
+        """{path: weight}; ValueError for a path of two weights, of which one would be lost."""
+        weights = {}
+        for path, tensor in self.named_parameters():
+            if path in weights:
+                raise ValueError(
+                    f"two weights are called {path}: a dict holds the keys 1 and '1', or one with "
+                    "a dot in it; give them keys that differ as text"
+                )
+            weights[path] = tensor
+        return weights
 
     def train(self, mode: bool = True):
         """Switch dropout on, in this layer and all its parts. Returns the layer."""

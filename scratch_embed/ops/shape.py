@@ -44,8 +44,7 @@ def getitem_forward(a, index):
 
 
 def _own(index):
-    """A copy of what the caller could change: arrays and sequences of positions, also in a tuple.
-    """
+    """A copy of what the caller could change: arrays and lists of positions, also in a tuple."""
     if isinstance(index, tuple):
         return tuple(map(_own, index))
     return deepcopy(index) if isinstance(index, Iterable) else index

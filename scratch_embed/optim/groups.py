@@ -41,13 +41,19 @@ def _group(group, position: int, defaults: dict, rule: str) -> dict:
         raise TypeError(f'{where} is a {kind} beside groups; make it a group: {{"params": [...]}}')
     if "params" not in group:
         raise ValueError(f"{where} has no 'params', the list of its Tensors")
-    for name in group:
-        if name != "params" and name not in defaults:
-            known = ", ".join(defaults)
-            raise ValueError(f"{where} has an option {name!r}; those of {rule} are {known}")
+    check_options(group, defaults, where, rule)
     given = group["params"]
     given = [given] if isinstance(given, Tensor) else list(given)
     return {**defaults, **group, "params": leaves(given, f"{where}['params']")}
+
+
+def check_options(group: dict, known: Iterable[str], where: str, rule: str) -> None:
+    """ValueError for an option of a group that the rule does not know."""
+    for name in group:
+        if name != "params" and name not in known:
+            raise ValueError(
+                f"{where} has an option {name!r}; those of {rule} are {', '.join(known)}"
+            )
 
 
 def leaves(given: list, where: str) -> tuple[Tensor, ...]:

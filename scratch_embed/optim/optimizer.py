@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
 from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
 from scratch_embed.kernels.tables import apart, check_dtype
-from scratch_embed.optim.groups import make_groups
+from scratch_embed.optim.groups import check_options, make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
@@ -108,7 +109,14 @@ class Optimizer:
         All is taken over, or after an error nothing. An array that stands in `state` already, on
         disk for example, is written into. Raises KeyError for other options or state arrays than
         this rule has, ValueError for another number of groups or parameters, a wrong shape and an
-        option out of range, TypeError for what is no number.
+        option out of range, TypeError for what is no number, or no dict.
+        """
+        self.loading(saved)()
+
+    def loading(self, saved: Mapping) -> Callable[[], None]:
+        """The first half of `load_state_dict`, which raises, and as an answer the second half.
+
+        So several can be looked at before any of them changes.
         """
         rule = type(self).__name__
         check_names(saved, ("options", "state"), rule)
@@ -130,6 +138,9 @@ class Optimizer:
         for state, new in zip(self.state, ready):
             for name in (set(state) & set(new)) - {"t"}:
                 _check_state(name, state[name], new[name].shape, new[name].dtype)
+        return partial(self._load, options, ready)
+
+    def _load(self, options: list[dict], ready: list[dict]) -> None:
         for group, group_options in zip(self.param_groups, options):
             group.update(group_options)
         for state, new in zip(self.state, ready):
@@ -143,6 +154,12 @@ class Optimizer:
 
     def _each(self) -> Iterator[tuple[Tensor, dict, dict]]:
         """Each parameter, its state and its options, which may have been changed since."""
+        held = [param for group in self.param_groups for param in group["params"]]
+        if list(map(id, held)) != list(map(id, self.params)):
+            raise ValueError(
+                "the params of the groups are others than when the optimiser was made, and the "
+                "state belongs to those: make a new one"
+            )
         states = iter(self.state)
         for group in self.param_groups:
             options = self._checked(group)
@@ -150,6 +167,8 @@ class Optimizer:
 
     def _saved(self, given: Mapping, k: int, param: Tensor, options: dict) -> dict:
         """A copy of one parameter's saved state; none where it has not taken a step."""
+        if not isinstance(given, Mapping):
+            raise TypeError(f"state[{k}] is a {type(given).__name__}; it must be a dict")
         if not given:
             return {}
         shapes, dtype = self._keeps(param.shape, options), _native(param.dtype)
@@ -194,6 +213,7 @@ class Optimizer:
 
     def _checked(self, group: dict) -> dict:
         """The options of a group as floats, each in its range."""
+        check_options(group, self._checks, "a group", type(self).__name__)
         return {name: check(group[name]) for name, check in self._checks.items()}
 
     def _check(self, param: Tensor, options: dict) -> None:

@@ -241,6 +241,9 @@ class ShardedEmbedding:
         for name, mine in self._cut().items():
             if said.get(name) != mine:
                 raise ValueError(f"{folder} was cut with {name} {said.get(name)!r}; here: {mine!r}")
+        files, shards = len(said["files"]), self.partition.shards
+        if files != shards:
+            raise ValueError(f"{folder / MANIFEST} names {files} files for {shards} shards")
         self.shards.call("read", [(str(folder / name), said["step"]) for name in said["files"]])
         self.shards.call("go_on", [(self.life + 1,)] * self.partition.shards)
         self.zero_grad()

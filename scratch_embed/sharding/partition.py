@@ -76,7 +76,13 @@ class Partition:
         return spread - self._first(spread * self.shards // self.num_embeddings)
 
     def rows_of(self, shard: int) -> np.ndarray:
-        """The ids of the rows of a shard, in the order in which they lie there: (V_s,) int64."""
+        """The ids of the rows of a shard, in the order in which they lie there: (V_s,) int64.
+
+        Raises ValueError for a shard that there is not.
+        """
+        shard = check_count(shard, "shard", 0)
+        if shard >= self.shards:
+            raise ValueError(f"shard is {shard}; there are {self.shards}, 0..{self.shards - 1}")
         spread = np.arange(self._first(shard), self._first(shard + 1))
         if self.by == "range":
             return spread

@@ -11,6 +11,7 @@ from operator import add
 import numpy as np
 
 from scratch_embed import checkpoint
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.optim import Optimizer
 from scratch_embed.rows import RowGrad
@@ -62,7 +63,7 @@ class Shard:
         self.optimizer = optimizer([self.weight])
         self.clock = [0] * workers  # steps that each worker has pushed
         self.life = 0
-        self._read: dict | None = None  # a checkpoint, until `go_on`
+        self._read: tuple[dict, Callable[[], None]] | None = None  # a checkpoint, until `go_on`
         self._waiting: dict[int, RowGrad] = {}  # by worker, of the step that is not complete
         self._moved = threading.Condition()
 
@@ -80,7 +81,7 @@ class Shard:
                     f"which has pushed {min(self.clock)} steps"
                 )
             self._check_life(life)
-            return self.weight.data[places]
+            return self.weight.data[check_ids(places, len(self.weight), "places")]
 
     def late(self, step: int, life: int = 0) -> list[int]:
         """The workers that a pull for this step has to wait for."""
@@ -93,8 +94,10 @@ class Shard:
         """The gradient of some rows, from a worker at its step; places () where it has none.
 
         A push that came before, as after a lost answer, is passed over. Raises ValueError for one
-        before which another is missing.
+        before which another is missing, and for a worker that there is not.
         """
+        if not 0 <= worker < self.workers:
+            raise ValueError(f"worker is {worker}; there are {self.workers}, 0..{self.workers - 1}")
         with self._moved:
             self._check_life(life)
             if step < self.clock[worker]:
@@ -148,21 +151,30 @@ class Shard:
             )
 
     def read(self, path: str | os.PathLike, step: int) -> None:
-        """Read such a file, for `go_on`. Raises ValueError where it is not this shard at `step`."""
+        """Read such a file, for `go_on`.
+
+        Raises ValueError where it is not this shard at `step`, or of another optimiser.
+        """
         saved = checkpoint.load(path)
         rows = np.asarray(saved.get("weight"))
         mine = (self.index, self.weight.shape, self.weight.dtype, [step] * self.workers)
         theirs = (saved.get("shard"), rows.shape, rows.dtype, saved.get("clock"))
         if theirs != mine:
             raise ValueError(f"{path} holds {_described(*theirs)}; here: {_described(*mine)}")
-        self._read = saved
+        try:
+            self._read = saved, self.optimizer.loading(saved.get("optimizer"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} does not fit the optimiser here: {error}") from error
 
     def go_on(self, life: int) -> None:
         """Go on from what was read; with whoever speaks of this life, and with nobody else."""
         with self._moved:
-            self.optimizer.load_state_dict(self._read["optimizer"])
-            self.weight.data[...] = self._read["weight"]
-            self.clock, self._waiting, self.life = list(self._read["clock"]), {}, life
+            if self._read is None:
+                raise RuntimeError(f"shard {self.index} has read no checkpoint to go on from")
+            saved, load_optimizer = self._read
+            load_optimizer()
+            self.weight.data[...] = saved["weight"]
+            self.clock, self._waiting, self.life = list(saved["clock"]), {}, life
             self._read = None
             self._moved.notify_all()
 

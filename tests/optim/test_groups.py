@@ -118,6 +118,24 @@ def test_wrong_groups_are_named(case):
         use()
 
 
+def test_groups_that_were_changed_by_mistake_are_told_before_anything_moves():
+    a, b = leaf(), leaf()
+    optimizer = SGD([a], lr=0.1)
+    a.grad = np.ones(1)
+    for change, words in (
+        ({"momentun": 0.9}, "a group has an option 'momentun'; those of SGD are lr, momentum"),
+        ({"params": (a, b)}, "make a new one"),
+        ({"params": (b,)}, "make a new one"),
+    ):
+        group = dict(optimizer.param_groups[0])
+        optimizer.param_groups[0].update(change)
+        with pytest.raises(ValueError, match=words):
+            optimizer.step()
+        optimizer.param_groups[0].clear()
+        optimizer.param_groups[0].update(group)
+    assert (a.data[0], b.data[0]) == (1, 1)
+
+
 def test_a_parameter_in_two_groups_is_refused():
     shared = leaf(name="E")
     with pytest.raises(ValueError, match="E is in group 0 and in group 1"):

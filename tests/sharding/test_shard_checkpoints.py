@@ -133,6 +133,24 @@ def test_a_damaged_shard_leaves_all_of_them_as_they_were(tmp_path):
         layer.load(tmp_path)
 
 
+def test_a_shard_of_another_optimiser_leaves_all_of_them_as_they_were(tmp_path):
+    layer = sharded("Adagrad")
+    for rule, folder in (("Adagrad", "ours"), ("LazyAdam", "theirs")):
+        other = sharded(rule)
+        learn(other, 0, 1)
+        other.save(tmp_path / folder)
+    name = "shard-3-of-4.step-1.npz"
+    (tmp_path / "ours" / name).write_bytes((tmp_path / "theirs" / name).read_bytes())
+    now = learn(layer, 0, 2)
+    with pytest.raises(ValueError, match=r"shard-3-of-4.* does not fit the optimiser .*betas"):
+        layer.load(tmp_path / "ours")
+    assert layer.table().tobytes() == now.tobytes() and layer.steps == 2
+    manifest = tmp_path / "theirs" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(f'"{name}",', ""))
+    with pytest.raises(ValueError, match=r"manifest.json names 3 files for 4 shards"):
+        sharded("LazyAdam").load(tmp_path / "theirs")
+
+
 def test_a_checkpoint_of_another_table_or_a_damaged_one_is_told(tmp_path):
     layer = sharded()
     layer.save(tmp_path)

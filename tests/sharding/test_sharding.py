@@ -7,7 +7,7 @@ import pytest
 
 from scratch_embed import SGD, Adam, Embedding, Tensor
 from scratch_embed.gradcheck import slopes
-from scratch_embed.sharding import Partition, ShardedEmbedding
+from scratch_embed.sharding import Partition, Shard, ShardedEmbedding
 from scratch_embed.sharding.embedding import pulled
 from scratch_embed.trace import trace
 from tests.sharding.tables import RULES, D, V, batch, learn, on_one_machine, sharded
@@ -71,6 +71,24 @@ def test_by_hash_the_first_ids_lie_more_evenly_than_by_chance(rows, shards):
 def test_a_cut_that_cannot_be_is_told(given, words):
     with pytest.raises(ValueError, match=words):
         Partition(*given)
+
+
+def test_a_shard_a_place_or_a_worker_that_there_is_not_is_told():
+    cut = Partition(6, 2)
+    shard = Shard(cut, 0, 1, lambda params: SGD(params, lr=0.1), workers=2)
+    for use, error, words in (
+        (lambda: cut.rows_of(2), ValueError, r"shard is 2; there are 2, 0\.\.1"),
+        (lambda: cut.rows_of(-1), ValueError, "shard is -1"),
+        (lambda: Shard(cut, 2, 1, SGD), ValueError, "shard is 2"),
+        (lambda: shard.pull(np.array([0, -1])), IndexError, r"places\[1\] = -1 is negative"),
+        (lambda: shard.pull(np.array([True])), TypeError, r"places\[0\] = True is a boolean"),
+        (lambda: shard.push([0], np.ones((1, 1)), worker=-1), ValueError, r"worker is -1; .*\.\.1"),
+        (lambda: shard.push([0], np.ones((1, 1)), worker=2), ValueError, "worker is 2"),
+        (lambda: shard.go_on(1), RuntimeError, "shard 0 has read no checkpoint"),
+    ):
+        with pytest.raises(error, match=words):
+            use()
+    assert shard.clock == [0, 0] and shard.life == 0
 
 
 # ---- the same bits -------------------------------------------------------------------------------
