@@ -76,7 +76,7 @@ def fitted(array, like: np.ndarray, name: str) -> np.ndarray:
 
     Raises ValueError for another shape and TypeError for another kind of number.
     """
-    array = np.asarray(array)
+    array = array_of(array, name)
     if array.shape != like.shape:
         raise ValueError(f"{name} has shape {array.shape} in the state; here it is {like.shape}")
     if not np.can_cast(array.dtype, like.dtype, "same_kind"):

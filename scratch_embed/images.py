@@ -9,13 +9,14 @@ imported when the first picture is asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count, is_real
 from scratch_embed.ops.patches import unfold_forward
 
 # Fonts of every Matplotlib from 3.9 on that have the Latin letters at their usual places.
@@ -54,7 +55,9 @@ def shrink(images: np.ndarray, factor: int) -> np.ndarray:
     >>> shrink(np.array([[0.0, 2.0, 4.0, 4.0], [2.0, 4.0, 4.0, 4.0]]), 2).tolist()
     [[2.0, 4.0]]
     """
-    images = np.asarray(images)
+    images, factor = array_of(images, "images"), check_count(factor, "factor")
+    if images.ndim < 2:
+        raise ValueError(f"images have shape {images.shape}; they must be (..., H, W)")
     height, width = images.shape[-2:]
     squares = unfold_forward(images.reshape(-1, 1, height, width), factor)[0]
     return squares.mean(axis=-1).reshape(*images.shape[:-2], height // factor, width // factor)
@@ -80,6 +83,8 @@ def glyphs(
     from PIL import Image, ImageDraw
 
     side = check_count(side, "side")
+    if size is not None and not (is_real(size) and 0 < size < math.inf):
+        raise ValueError(f"size is {size!r}; it must be a finite number of pixels above 0")
     pen = _font(font, 0.75 * side if size is None else size)
     missing = bytes(pen.getmask(NO_SUCH_CHARACTER))
     pages = np.zeros((len(characters), side, side), np.float32)
@@ -108,6 +113,8 @@ def letter_images(
     Every letter in every font, `copies` times, each time in another size (0.6 to 0.85 of the side)
     and moved by up to a sixteenth of the side. N = len(fonts) * copies * len(letters).
     """
+    if not len(fonts) or not len(letters):
+        raise ValueError(f"{len(letters)} letters in {len(fonts)} fonts; give one of each at least")
     rng = np.random.default_rng(rng)
     fine = 4 * side  # drawn large and shrunk, so that they move by quarters of a pixel
     pages = []

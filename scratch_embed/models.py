@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import check_flag
 from scratch_embed.functional import cross_entropy, tanh
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
@@ -48,11 +49,11 @@ class NextToken(Layer):
         self.embed = Embedding(num_embeddings, embedding_dim, sparse=sparse, **options)
         self.embed.weight.name = "E"
         self.head = self.embed.weight
-        if not tied:
+        if not check_flag(tied, "tied"):
             self.head = Embedding(num_embeddings, embedding_dim, **options).weight
             self.head.name = "U"
         self.body = None
-        if body:
+        if check_flag(body, "body"):
             square = rng.standard_normal((embedding_dim, embedding_dim)) * embedding_dim**-0.5
             self.body = Tensor(square.astype(dtype), requires_grad=True, name="W")
 
@@ -71,7 +72,7 @@ class NextToken(Layer):
 class Training(NamedTuple):
     """What a run of `train` did."""
 
-    losses: np.ndarray  # (steps,) loss before each step
+    losses: np.ndarray  # (steps taken,) loss before each step
     updates: np.ndarray  # (V,) in how many steps each row was looked up
     start: np.ndarray  # (V, D) the table before the first step
 
@@ -91,15 +92,15 @@ def train(
 ) -> Training:
     """Take `steps` steps on random (token, next token) pairs of the 1-D array `tokens`.
 
-    `progress` wraps the loop, as tqdm does. Interrupting it leaves the model after its last
-    whole step.
+    `progress` wraps the loop, as tqdm does, and may end it early: the losses are those of the steps
+    that were taken. Stopped there, the model is as its last whole step left it.
     """
     if len(tokens) < 2:
         raise ValueError(f"tokens has {len(tokens)} entries; a pair (token, next) needs two")
     rng = np.random.default_rng(rng)
     start = model.embed.weight.data.copy()
     updates = np.zeros(model.embed.num_embeddings, dtype=np.int64)
-    losses = np.empty(steps)
+    losses = []
 
     def loss_of_pairs(rng: np.random.Generator) -> Tensor:
         at = rng.integers(len(tokens) - 1, size=batch_size)
@@ -107,6 +108,6 @@ def train(
         return model.loss(tokens[at], tokens[at + 1])
 
     learning = Learning(model, optimizer, rng, loss_of_pairs)
-    for step in progress(range(steps)):
-        losses[step] = learning.take()
-    return Training(losses, updates, start)
+    for _ in progress(range(steps)):
+        losses.append(learning.take())
+    return Training(np.array(losses, np.float64), updates, start)

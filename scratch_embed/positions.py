@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count
+from scratch_embed.arguments import array_of, check_count, is_real
 
 LAYOUTS = ("interleaved", "concatenated")
 
@@ -23,10 +23,13 @@ def angles(positions, dim: int, base: float = 10000.0) -> np.ndarray:
 
     Positions may be any real numbers: 0.5 lies half-way between two tokens.
     """
-    if not base > 0:
+    if not (is_real(base) and base > 0):
         raise ValueError(f"base is {base!r}; it must be positive, as 10000.0")
+    dim, positions = check_count(dim, "dim"), array_of(positions, "positions")
+    if positions.dtype.kind not in "iuf":
+        raise TypeError(f"positions are {positions.dtype}; they must be real numbers")
     exponents = np.arange(0, dim, 2) / dim
-    return array_of(positions, "positions").astype(np.float64)[..., None] * base**-exponents
+    return positions.astype(np.float64)[..., None] * base**-exponents
 
 
 def sinusoidal(

@@ -96,3 +96,16 @@ def test_labels_name_the_letter_that_was_drawn():
     plain = images.glyphs(letters, images.FONTS[0], side=32)
     gaps = ((pictures - plain[None]) ** 2).sum(axis=(2, 3))
     assert (gaps.argmin(axis=1) == labels).mean() > 0.6  # by chance 0.25
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: images.shrink(np.ones(4), 2), r"images have shape \(4,\)"),
+        (lambda: images.letter_images("ab", [], 8, 1), "2 letters in 0 fonts"),
+        (lambda: images.glyphs("a", side=8, size=np.nan), "size is nan"),
+    ],
+)
+def test_what_makes_no_picture_is_told(use, words):
+    with pytest.raises(ValueError, match=words):
+        use()

@@ -8,7 +8,7 @@ import pytest
 from scratch_embed import functional as F
 from scratch_embed.layers import PositionEmbedding, ScaledEmbedding
 from scratch_embed.ops.rotary import rotary_backward, rotary_forward
-from scratch_embed.positions import interpolate, sinusoidal
+from scratch_embed.positions import angles, interpolate, sinusoidal
 from tests.wrong_backward import caught, leaf
 
 
@@ -120,6 +120,8 @@ def test_scaled_tokens_beside_sinusoids():
         (lambda: sinusoidal(3, 4.0), "dim is 4.0"),
         (lambda: sinusoidal(3, 4, base=0), "base is 0"),
         (lambda: sinusoidal(3, 4, layout="halves"), "layout is 'halves'"),
+        (lambda: angles([0], 4, base="x"), "base is 'x'"),
+        (lambda: angles([0], -4), "dim is -4"),
         (lambda: interpolate(np.ones(3), 4), r"table has shape \(3,\)"),
         (lambda: F.rotary(np.ones((2, 3))), "even D"),
         (lambda: F.rotary(np.ones((2, 4)), [1, 2, 3]), r"positions \(3,\) do not fit"),

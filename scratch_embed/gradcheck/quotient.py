@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scratch_embed.arguments import array_of, is_real
+
 
 def quotient(f: Callable[[float], float], h: float) -> float:
     """(f(h) - f(-h)) / 2h, the central difference of a function of one number at 0."""
@@ -31,7 +33,9 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
     >>> slopes(lambda w: (w**2).sum(), [1.0, -3.0]).round(6).tolist()
     [2.0, -6.0]
     """
-    array = np.array(array, dtype=np.float64)
+    if not (is_real(h) and 0 < h < np.inf):
+        raise ValueError(f"h is {h!r}; it must be a finite number above 0, as 1e-5")
+    array = np.array(array_of(array, "array"), dtype=np.float64)
     found = [
         quotient(lambda t, index=index: float(loss(moved(array, index, t))), h)
         for index in np.ndindex(array.shape)

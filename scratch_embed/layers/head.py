@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, check_flag
 from scratch_embed.functional import project
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer, weight
@@ -43,7 +43,8 @@ class TiedHead(Layer):
                 "is used once more"
             )
         num_rows, dim = self.weight.shape
-        self.bias = weight(np.zeros(num_rows), self.weight.dtype, "bias") if bias else None
+        biases, dtype = np.zeros(num_rows), self.weight.dtype
+        self.bias = weight(biases, dtype, "bias") if check_flag(bias, "bias") else None
         std = float(np.linalg.norm(self.weight.data)) / math.sqrt(num_rows * dim)  # no copy of it
         expected = first_loss(num_rows, dim, std)
         if num_rows > 1 and expected > 2 * math.log(num_rows):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from scratch_embed.arguments import check_names, fitted
+from scratch_embed.arguments import check_flag, check_names, fitted
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import wrote
 
@@ -107,6 +107,7 @@ class Layer:
 
     def train(self, mode: bool = True):
         """Switch dropout on, in this layer and all its parts. Returns the layer."""
+        check_flag(mode, "mode")
         for _, part in _walk(self):
             if isinstance(part, Layer):
                 part.training = mode

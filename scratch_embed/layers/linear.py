@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, check_flag
 from scratch_embed.functional import project
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.layers.layer import Layer, weight
@@ -43,7 +43,8 @@ class Linear(Layer):
         self.out_features = check_count(out_features, "out_features")
         drawn = np.random.default_rng(rng).standard_normal((out_features, in_features))
         self.weight = weight(drawn * initial_std(init, in_features), dtype, "weight")
-        self.bias = weight(np.zeros(out_features), dtype, "bias") if bias else None
+        biases = np.zeros(out_features)
+        self.bias = weight(biases, dtype, "bias") if check_flag(bias, "bias") else None
 
     def __call__(self, x) -> Tensor:
         return project(x, self.weight) if self.bias is None else project(x, self.weight, self.bias)

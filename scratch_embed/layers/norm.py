@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, check_flag
 from scratch_embed.functional import layer_norm, rms_norm
 from scratch_embed.layers.layer import Layer, weight
 from scratch_embed.tensor import Tensor
+
+AFFINE = "elementwise_affine"
 
 
 class LayerNorm(Layer):
@@ -43,9 +45,10 @@ class LayerNorm(Layer):
     ):
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
-        sizes, affine = self.normalized_shape, elementwise_affine
+        sizes, affine = self.normalized_shape, check_flag(elementwise_affine, AFFINE)
+        shifted = check_flag(bias, "bias") and affine
         self.gamma = weight(np.ones(sizes), dtype, "gamma") if affine else None
-        self.beta = weight(np.zeros(sizes), dtype, "beta") if affine and bias else None
+        self.beta = weight(np.zeros(sizes), dtype, "beta") if shifted else None
 
     def __call__(self, x) -> Tensor:
         return layer_norm(
@@ -76,8 +79,8 @@ class RMSNorm(Layer):
     ):
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
-        ones = np.ones(self.normalized_shape)
-        self.gamma = weight(ones, dtype, "gamma") if elementwise_affine else None
+        ones, affine = np.ones(self.normalized_shape), check_flag(elementwise_affine, AFFINE)
+        self.gamma = weight(ones, dtype, "gamma") if affine else None
 
     def __call__(self, x) -> Tensor:
         return rms_norm(x, self.gamma, eps=self.eps, normalized_shape=self.normalized_shape)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import array_of
+from scratch_embed.arguments import array_of, check_flag
 from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward, padding_row
 from scratch_embed.rows import RowGrad
@@ -92,7 +92,7 @@ def embedding_bag_forward(
     else:
         out = _sum(rows if factors is None else rows * factors[:, None], bags, num_bags)
     rows = rows if per_sample_weights is not None else None
-    options = sparse, scale_grad_by_freq
+    options = check_flag(sparse, "sparse"), scale_grad_by_freq
     return out, BagSaved(flat, bags, len(weight), factors, winners, rows, kept, *options)
 
 
@@ -127,7 +127,9 @@ def embedding_bag_backward(
 
 
 def check_mode(mode: str, scale_grad_by_freq: bool) -> None:
-    """ValueError unless the mode is known, and knows what to do with the counts of ids."""
+    """ValueError unless the mode is known, and knows what to do with the counts of ids; TypeError
+    for a scale_grad_by_freq that is neither True nor False."""
+    check_flag(scale_grad_by_freq, "scale_grad_by_freq")
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}; it must be 'sum', 'mean' or 'max'")
     if scale_grad_by_freq and mode == "max":

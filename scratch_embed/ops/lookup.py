@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
+from scratch_embed.arguments import check_flag
 from scratch_embed.kernels.ids import to_int64
 from scratch_embed.rows import RowGrad
 
@@ -46,6 +47,8 @@ def lookup_forward(
     out = kernels.gather(weight, ids)  # looks at the range of the ids
     ids = to_int64(ids, len(weight)).copy()  # the caller may fill the same buffer anew
     padding_idx = padding_row(padding_idx, len(weight))
+    check_flag(scale_grad_by_freq, "scale_grad_by_freq")
+    check_flag(sparse, "sparse")
     return out, LookupSaved(ids, len(weight), padding_idx, scale_grad_by_freq, sparse)
 
 

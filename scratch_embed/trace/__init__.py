@@ -194,8 +194,7 @@ class Trace:
             if isinstance(part.value, RowGrad):
                 found = part.value.rows
             else:
-                flat = part.value.reshape(-1, part.value.shape[-1])
-                found = np.flatnonzero((flat != 0).any(axis=1))
+                found = np.flatnonzero((part.value != 0).any(axis=-1))  # flat positions
             if part.parent not in rows or len(found) < len(rows[part.parent]):
                 rows[part.parent] = found
         return rows

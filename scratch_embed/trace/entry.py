@@ -27,6 +27,7 @@ from scratch_embed.gradcheck.quotient import quotient
 from scratch_embed.look.numbers import number
 from scratch_embed.rows import RowGrad
 from scratch_embed.trace import replay
+from scratch_embed.trace.forwards import complex_entry, is_complex
 from scratch_embed.trace.replay import Use
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes import Slopes, entry, slopes
@@ -46,9 +47,9 @@ AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
 def value_at(grad: np.ndarray | RowGrad, index: tuple[int, ...]) -> float:
     """An entry of a gradient; of a RowGrad 0 where it holds no such row."""
     if not isinstance(grad, RowGrad):
-        return float(grad[index])
+        return grad[index].item()
     found = np.flatnonzero(grad.rows == index[0])
-    return float(grad.values[(found[0], *index[1:])]) if len(found) else 0.0
+    return grad.values[(found[0], *index[1:])].item() if len(found) else 0.0
 
 
 def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int, ...]) -> Working:
@@ -59,6 +60,8 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
     """
     made = trace.forward_of[at.name]
     name, value = entry(f"d{part.parent}", index), value_at(part.value, index)
+    if is_complex(made):
+        return complex_entry(name, value)
     lines = [_rule(at, made, part, index, name, value)]
     if part.number > 1:
         total = value_at(part.total, index)
@@ -146,8 +149,6 @@ def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line
     name, work = entry(use.name, index), replay.work(trace, [use], LARGE)
     if work > LARGE:
         return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
-    if np.iscomplexobj(use.value):
-        return [Line("", ("no nudge: complex numbers have more than one direction",))]
     f = replay.along(trace, [use], index)
     try:
         h, above, below = _measured(f, value, part)

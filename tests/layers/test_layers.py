@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 
@@ -12,6 +13,7 @@ from scratch_embed import SGD, Embedding, layers
 from scratch_embed import functional as F
 from scratch_embed.layers.head import first_loss
 from scratch_embed.layers.layer import Layer
+from scratch_embed.models import NextToken, train
 
 F64 = {"dtype": np.float64, "rng": 0}
 
@@ -310,3 +312,34 @@ def test_every_layer_says_what_it_takes_what_it_raises_and_shows_an_example(name
 def test_bad_input_is_explained(use, words):
     with pytest.raises(ValueError, match=words):
         use()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: layers.Linear(2, 2, bias="False"),
+        lambda: layers.LayerNorm(2, bias="False"),
+        lambda: layers.RMSNorm(2, elementwise_affine="False"),
+        lambda: layers.TiedHead(layers.Embedding(4, 2, rng=0, init=0.02), bias="no"),
+        lambda: layers.Dropout(0.5).train("False"),
+        lambda: NextToken(5, 3, tied="no"),
+        lambda: F.lookup(np.ones((3, 2)), [1], sparse="False"),
+        lambda: F.lookup(np.ones((3, 2)), [1], scale_grad_by_freq="no"),
+        lambda: F.embedding_bag(np.ones((3, 2)), [[1]], sparse="False"),
+    ],
+)
+def test_a_switch_is_true_or_false(use):
+    with pytest.raises(TypeError, match="it must be True or False"):
+        use()
+
+
+def test_a_training_that_ends_early_gives_the_losses_that_there_are():
+    model = NextToken(5, 3, rng=0)
+    sgd = SGD([model.embed.weight], lr=0.1)
+    run = train(model, np.arange(5), sgd, 6, 2, progress=lambda steps: itertools.islice(steps, 2))
+    assert run.losses.shape == (2,) and np.isfinite(run.losses).all()
+
+
+def test_a_mask_is_not_loaded_from_a_state():
+    with pytest.raises(TypeError, match="weight is a masked array"):
+        layers.Embedding(1, 2).load_state_dict({"weight": np.ma.ones((1, 2))})

@@ -326,3 +326,21 @@ def test_forward_entries_are_worked_out_too():
     for line, at in zip(told, walk.forward):
         assert line.value == pytest.approx(at.out[first(walk, at.number).index])
     assert "/ sum of e^z[" in told[1].stages[0]
+
+
+def test_a_row_that_was_not_looked_up_has_a_gradient_of_zero_whatever_it_is_divided_by():
+    E = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True)
+    walk = trace(F.lookup(E, [0, 1], scale_grad_by_freq=True).sum())
+    assert walk.entry(4, (0, (2, 1))).value == 0 and walk.entry(4, (0, (1, 1))).value == 1
+
+
+def test_complex_numbers_are_told_and_not_worked_out():
+    x = Tensor(np.array([1 + 2j, 3.0]), requires_grad=True, name="x")
+    walk = trace((x * x).sum())
+    for step, expected in ((1, -3 + 4j), (2, 6 + 4j), (3, 1), (4, 1 + 2j)):
+        entry = walk.entry(step, (0, (0,) if step != 2 else ()))
+        assert entry.value == expected and "complex" in entry.text()
+
+
+def test_a_table_without_columns_can_be_walked():
+    assert "(3, 0)" in str(trace(F.lookup(Tensor(np.ones((3, 0)), requires_grad=True), [1]).sum()))

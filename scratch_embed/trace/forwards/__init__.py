@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from scratch_embed.ops import (
     arithmetic,
     bag,
@@ -43,12 +45,25 @@ def forward_entry(at: ForwardStep, index: Index) -> Working:
     Of an operation that has no form here, as a learner's own, it tells the value alone.
     """
     name, value = entry(at.name, index), at.out[index]
+    if is_complex(at):
+        return complex_entry(name, value)
     form = FORMS.get(at.node.forward)
     stages = form(at, index) if form else []
     opened = OPENED.get(at.node.forward)
     parts = opened(at, index) if opened else ()
     line = Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value), parts=parts)
     return Working(name, (line, *code_lines(at.node.forward, "", 0)), float(value))
+
+
+def is_complex(at: ForwardStep) -> bool:
+    """Whether there are complex numbers among what goes in and what comes out."""
+    return any(map(np.iscomplexobj, [at.out, *(held.value for held in at.inputs)]))
+
+
+def complex_entry(name: str, value) -> Working:
+    """All that is told of an entry where complex numbers come in."""
+    text = f"{name} = {value:.4g}; complex numbers are not worked out here"
+    return Working(name, (Line("", (text,), value),), value)
 
 
 FORMS: dict[Callable, Callable[[ForwardStep, Index], list[str]]] = {

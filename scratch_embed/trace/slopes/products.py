@@ -30,7 +30,7 @@ def table(at: ForwardStep, place: int, index: Index) -> Slopes:
     found = np.argwhere(ids == row)
     if row == saved.padding_idx:
         found = found[:0]
-    share = len(found) if saved.scale_grad_by_freq else 1
+    share = max(len(found), 1) if saved.scale_grad_by_freq else 1
     name = at.inputs[1].name if len(at.inputs) > 1 else "ids"
     text = "1" if share == 1 else f"1/{share}"
     places = np.column_stack([found, np.full(len(found), column)])
