@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,7 @@ def read_vectors(
     duplicates : what to do about a word that comes again: "error", or "first" to keep the first.
     limit : read this many words at most, which in published files are the most frequent ones.
 
+    Warns when the last line does not end in a line feed, as in a file that was cut.
     Raises ValueError with the number of the line for one that is malformed, that is not UTF-8, that
     repeats a word or holds a number too large for dtype, when the count in the header is not the
     count of lines, and when most words end in a number, as they do where lines hold more numbers
@@ -187,6 +189,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise ValueError(
                     f"{path}, line {number} has more than {LONGEST_LINE:,} bytes; a line holds one "
                     "word and its numbers"
+                )
+            if not raw.endswith(b"\n"):
+                warnings.warn(
+                    f"{path}, line {number}, the last one, does not end in a line feed: the file "
+                    "may be cut short, inside of a number even",
+                    stacklevel=4,
                 )
             try:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip(" \r\n")

@@ -109,6 +109,13 @@ def test_a_cut_file_is_noticed_by_its_header_whatever_comes_twice(path):
     assert read_vectors(path, duplicates="first").words == ("a", "b")
 
 
+def test_a_file_that_may_be_cut_inside_its_last_number_is_warned_of(path):
+    write_vectors(path, ["a", "b"], np.array([[0.123456], [0.654321]]))
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.warns(UserWarning, match="line 3, the last one, does not end in a line feed"):
+        assert read_vectors(path).vectors[1, 0] == np.float32(0.654)
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 def test_a_header_that_lies_is_found_out_within_the_limit(path, limit):
     path.write_text("1 1\na 1\nb 2\n", encoding="utf-8")

@@ -93,7 +93,8 @@ def questions(path: Path, lines: bool = False) -> list[Asked]:
             for code in runner.shown_code(cell):
                 print(f"{code}\n")
             if failure := runner.run_cell(position, lesson, module, record):
-                raise RuntimeError(f"lesson {lesson.number} fails: {failure.text.splitlines()[-1]}")
+                said = [line for line in failure.text.splitlines() if line[:1] not in ("(", "")]
+                raise RuntimeError(f"lesson {lesson.number} fails: {said[-1]}")
     found = [Asked(question, lesson, *text) for question, text in zip(record.questions, shown)]
     for working, _ in record.workings if lines else ():
         for at, line in enumerate(working.lines):
