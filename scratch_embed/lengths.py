@@ -6,7 +6,7 @@ import numpy as np
 
 
 def lengths(rows: np.ndarray, p: float = 2.0) -> np.ndarray:
-    """||row||_p for every row, floats               (..., D) -> (...)
+    """||row||_p for every row                       (..., D) -> (...)
 
     Each row is brought near 1 by a power of two first, which changes no bit of it: so the powers of
     tiny and of huge numbers become neither 0 nor infinite.
@@ -14,6 +14,7 @@ def lengths(rows: np.ndarray, p: float = 2.0) -> np.ndarray:
     >>> lengths(np.array([[3e-200, 4e-200], [3.0, 4.0]])).tolist()
     [5e-200, 5.0]
     """
-    exponent = np.frexp(np.abs(rows).max(axis=-1, initial=0))[1]
-    near_one = np.ldexp(rows, -exponent[..., None])
+    sizes = np.abs(rows)  # of complex numbers, too
+    exponent = np.frexp(sizes.max(axis=-1, initial=0))[1]
+    near_one = np.ldexp(sizes, -exponent[..., None])
     return np.ldexp(np.linalg.norm(near_one, ord=p, axis=-1), exponent)

@@ -16,7 +16,7 @@ from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, Report, Row
 from scratch_embed.tensor import Tensor
-from scratch_embed.tensor.recording import recording
+from scratch_embed.tensor.recording import recording, whole
 from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")
@@ -71,7 +71,7 @@ def gradcheck(
     _check_arguments(tensors, mode, rtol, max_entries)
     rng = stream(seed)
     # `Point` looks for writes in place itself, bit by bit.
-    with watching(0), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
+    with watching(0), whole(), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point, called = Point(fn, tensors, rng), name or getattr(fn, "__name__", "fn")
         compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.

@@ -133,7 +133,10 @@ class _Said(NamedTuple):
             agrees = np.isfinite(gap) and gap <= allowed and not (self.zero and self.analytic)
             verdict = _in_words(agrees, self.zero, self.why)
             drowned = noise > 0.01 * max(size, NEGLIGIBLE * self.largest)
-            if agrees and drowned and abs(self.analytic) > min(REMAINDER, 8 * self.point.noise):
+            nothing = abs(self.analytic) <= min(REMAINDER, 8 * self.point.noise)
+            if nothing and not self.zero:  # then noise is measured by what cotangents would give
+                drowned = noise > 0.01 * max(size, self.largest, 1.0)
+            if agrees and drowned and not (nothing and self.zero):
                 verdict = NOISE
         label, index = self.point.name(self.place.position), self.place.index
         numbers = self.analytic, stated, gap, allowed

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 class _Recording(threading.local):  # each Python thread switches its own
     on = True
     lean = False  # see `lean`
+    whole = False  # see `whole`
 
 
 recording = _Recording()
@@ -40,8 +41,19 @@ def lean() -> Iterator[None]:
     >>> x.grad.tolist()
     [2.0, 4.0]
     """
-    before, recording.lean = recording.lean, True
+    before, recording.lean = recording.lean, not recording.whole
     try:
         yield
     finally:
         recording.lean = before
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Keep all on the tape inside this block, also where `lean` is asked for: to look at it."""
+    before = recording.whole, recording.lean
+    recording.whole, recording.lean = True, False
+    try:
+        yield
+    finally:
+        recording.whole, recording.lean = before

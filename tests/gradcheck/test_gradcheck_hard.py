@@ -12,6 +12,7 @@ from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.report import KINK, OK, WRONG
+from scratch_embed.tensor import lean
 from tests.gradcheck import planted
 
 
@@ -187,3 +188,39 @@ def test_what_rounding_leaves_where_the_loss_is_always_0():
         assert gradcheck(lambda z, fn=fn: fn(z), logit, seed=seed).agrees
     twice = planted.broken("mul", lambda g, s: (g * s[1], 2 * g * s[0]))  # tiny errors are seen
     assert not gradcheck(lambda y: twice(np.array([1e-17]), y), of(1.0)).passed
+
+
+@pytest.mark.parametrize("method", ["central", "richardson", "complex", "all"])
+@pytest.mark.parametrize("constant", [1e10, 1e12, 1e14])
+def test_a_gradient_of_zero_does_not_pass_because_rounding_hides_the_true_one(constant, method):
+    x = Tensor(np.random.default_rng(0).normal(size=(3, 2)), requires_grad=True, name="x")
+
+    def forward(x):
+        return constant + np.sin(x), (x,)
+
+    zero = differentiable(forward, lambda d, saved: 0 * d, name="op")
+    assert not gradcheck(zero, x, method=method).passed
+    if method == "complex" and constant < 1e14:  # which has the slope to the last digit
+        right = differentiable(forward, lambda d, saved: d * np.cos(saved[0]), name="op")
+        assert gradcheck(right, x, method=method).passed
+
+
+def test_inputs_far_below_the_step_do_not_let_a_gradient_of_zero_pass():
+    x = Tensor([3e-20, 7e-20], requires_grad=True, name="x")
+    assert not gradcheck(
+        differentiable(lambda x: (1 / x, (x,)), lambda d, saved: 0 * d, name="inverse"), x
+    ).passed
+
+
+def test_a_lean_tape_is_looked_at_whole():
+    rng = np.random.default_rng(0)
+    E, W = (Tensor(rng.normal(size=s), requires_grad=True) for s in ((5, 3), (3, 3)))
+
+    def f(E, W):
+        with lean():
+            return F.tanh(F.lookup(E, [0, 1, 1], padding_idx=0) @ W)
+
+    assert gradcheck(f, E, W).passed
+    with lean():
+        report = gradcheck(f, E, W)
+    assert report.passed and "as documented (padding_idx)" in {row.verdict for row in report.rows}
