@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
 from scratch_embed.tensor import Tensor, lean
@@ -48,8 +49,9 @@ class Learning:
             loss.backward()
             if self._longest:
                 self._shorten()
-            rule.step()
-        self.step += 1
+            with uninterrupted():  # a step is taken whole, and counted
+                rule.step()
+                self.step += 1
         return loss.item()
 
     def _shorten(self) -> None:

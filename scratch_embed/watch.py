@@ -18,7 +18,8 @@ of a copy of everything, write
         loss = ...
         loss.backward()
 
-A Tensor that is given another array, `t.data = new`, changes nothing: the tape holds the old one.
+A Tensor that is given another array of its shape and dtype, `t.data = new`, changes nothing: the
+tape holds the old one.
 """
 
 from __future__ import annotations

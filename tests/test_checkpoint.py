@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import zipfile
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -291,6 +293,23 @@ def test_a_training_takes_over_all_of_a_state_or_nothing(spoil):
     assert fresh.model.a.data.tolist() == [0, 1] and fresh.step == 0
     fresh.load_state_dict(trained.state_dict())
     assert fresh.model.a.data.tolist() == trained.model.a.data.tolist() and fresh.step == 1
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
+    class Interrupted(SGD):
+        def _follow(self, w, g, **options):
+            super()._follow(w, g, **options)
+            if stops:
+                signal.raise_signal(signal.SIGINT)
+
+    model = Two(np.arange(4.0))
+    rule = Interrupted([model.a, model.b], lr=0.5)
+    loss = lambda rng: (model.a**2).sum() + (model.b**2).sum()
+    learning = Learning(model, rule, np.random.default_rng(0), loss)
+    with pytest.raises(KeyboardInterrupt) if stops else nullcontext():
+        learning.take()
+    assert learning.step == 1 and not model.a.data.any() and not model.b.data.any()
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.9, 0.0), (0.0, 0.9)])

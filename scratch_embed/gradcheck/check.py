@@ -68,7 +68,7 @@ def gradcheck(
     True
     """
     methods = _methods(method)
-    _check_arguments(tensors, mode, rtol, max_entries)
+    _check_arguments(tensors, mode, rtol, max_entries, seed)
     rng = stream(seed)
     # `Point` looks for writes in place itself, bit by bit.
     with watching(0), whole(), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
@@ -174,7 +174,8 @@ def _with_offenders(point: Point, position: int, chosen: list[tuple]) -> list[tu
 
 
 def _methods(method: str | Sequence[str]) -> list[str]:
-    asked = METHODS if method == "all" else [method] if isinstance(method, str) else list(method)
+    asked = METHODS if method == "all" else method
+    asked = list(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
     for one in asked:
         if one not in METHODS:
             names = ", ".join(METHODS)
@@ -184,7 +185,7 @@ def _methods(method: str | Sequence[str]) -> list[str]:
     return [one for one in METHODS if one in asked]
 
 
-def _check_arguments(tensors: tuple, mode: str, rtol: float, max_entries: int) -> None:
+def _check_arguments(tensors: tuple, mode: str, rtol: float, max_entries: int, seed: int) -> None:
     if not recording.on:
         raise RuntimeError("gradcheck goes back along the tape, and no_grad() writes none")
     if mode not in MODES:
@@ -192,6 +193,7 @@ def _check_arguments(tensors: tuple, mode: str, rtol: float, max_entries: int) -
     if not (is_real(rtol) and 0 <= rtol < np.inf):
         raise ValueError(f"rtol is {rtol!r}; it must be finite and not negative, as 1e-6")
     check_count(max_entries, "max_entries")
+    check_count(seed, "seed", 0)
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(

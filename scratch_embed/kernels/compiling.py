@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from scratch_embed.kernels.instructions import instructions
 from scratch_embed.kernels.kept import kept, say_once
+from scratch_embed.kernels.uninterrupted import uninterrupted
 
 SLOW = 0.5  # seconds that may pass without a word
 
@@ -89,23 +88,3 @@ def _announced(dispatcher, place: Path | None):
     dispatcher._cache.load_overload = load_or_start_the_clock
     dispatcher.compile = compile_aloud
     return dispatcher
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is through: Numba, interrupted while it compiles, stays broken.
-
-    Only the main thread gets a Ctrl-C, and only it may ask for another answer to it.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    came = []
-    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[0])

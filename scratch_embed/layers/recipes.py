@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.functional import concatenate
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.dropout import Dropout
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
@@ -67,7 +68,7 @@ class BERTInput(Layer):
         """The three rows added, before LayerNorm and dropout."""
         rows = self.token(ids)
         segments = np.zeros(rows.shape[:-1], np.int64) if segments is None else segments
-        kinds = self.segment(segments)
+        kinds = self.segment(check_ids(segments, self.segment.num_embeddings, "segments"))
         if kinds.shape != rows.shape:
             raise ValueError(
                 f"ids {rows.shape[:-1]} and segments {kinds.shape[:-1]} do not fit: give one "

@@ -62,9 +62,23 @@ def tanh_backward(dout, saved):
 
 
 def sigmoid_forward(a):
-    """out = 1 / (1 + e^-a), computed as (1 + tanh(a/2)) / 2, which never overflows"""
-    out = 0.5 * (1 + np.tanh(0.5 * floating(a)))
+    """out = 1 / (1 + e^-a), computed as e^min(a, 0) / (1 + e^-|a|)
+
+    So nothing overflows, and a small chance keeps all its digits: e^-40 is not 0.
+    """
+    top, small = _bounded(floating(a))
+    out = top / (1 + small)
     return out, (out,)
+
+
+def _bounded(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(e^min(a, 0), e^-|a|); of complex numbers the real part decides, so both stay analytic."""
+    if a.dtype.kind == "c":
+        positive = a.real > 0
+        small = np.exp(np.where(positive, -a, a))
+        return np.where(positive, 1, small), small
+    small = np.exp(-np.abs(a))
+    return np.maximum(small, a > 0), small
 
 
 def sigmoid_backward(dout, saved):
@@ -84,7 +98,7 @@ def log_sigmoid_forward(a):
 def log_sigmoid_backward(dout, saved):
     """da = dout sigmoid(-a)"""
     (a,) = saved
-    return dout * 0.5 * (1 - np.tanh(0.5 * a))
+    return dout * sigmoid_forward(-a)[0]
 
 
 def relu_forward(a):

@@ -57,6 +57,7 @@ def layer_norm_forward(
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(variance + eps)
+    inverse[inverse == 0] = np.nan  # a square overflowed: a vector of zeros would hide that
     x_hat = centred * inverse
     out = x_hat if gamma is None else gamma * x_hat
     out = out if beta is None else out + beta
@@ -98,6 +99,7 @@ def rms_norm_forward(
     """
     x, gamma, _, eps, shape, vector = _vectors(x, gamma, None, eps, normalized_shape)
     inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
+    inverse[inverse == 0] = np.nan  # a square overflowed: a vector of zeros would hide that
     x_hat = x * inverse
     out = x_hat if gamma is None else gamma * x_hat
     return out.reshape(shape), NormSaved(x_hat, inverse, gamma, False, shape, vector)

@@ -61,7 +61,7 @@ def sgns_backward(dout: np.ndarray, saved: SgnsSaved) -> tuple[np.ndarray, np.nd
     with the errors e = s(c . o) - 1 and f_k = s(c . u_k): what was said less what was true.
     """
     center, context, negatives, positive, negative = saved
-    e = dout * (sigmoid_forward(positive)[0] - 1)
+    e = -dout * sigmoid_forward(-positive)[0]  # s(x) - 1, and all its digits
     f = dout * sigmoid_forward(negative)[0]
     dcenter = e[:, None] * context + (f[:, None, :] @ negatives)[:, 0]
     return dcenter, e[:, None] * center, f[:, :, None] * center[:, None, :]

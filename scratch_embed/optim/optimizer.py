@@ -71,7 +71,8 @@ class Optimizer:
         """Move every parameter that has a gradient, in place.
 
         What is refused is refused before any of them moves. Where NumPy is told to raise in the
-        midst of it, `np.errstate(all="raise")`, some have moved and others not.
+        midst of it, `np.errstate(all="raise")`, or Ctrl-C comes then, some have moved and others
+        not; `learning.Learning` lets Ctrl-C wait.
 
         Beside the state a dense gradient needs room for a few blocks of 120 kB, whatever the size
         of the table; a RowGrad for a row.

@@ -21,6 +21,9 @@ def check_option(operation: Callable, key: str, value: Any) -> None:
     """TypeError for what must be given by position, or cannot be looked at."""
     whose = f"{operation.__name__}: {key}"
     if isinstance(value, Variable):
+        known = operation.__signature__.parameters.get(key)
+        if known is None or known.kind == known.KEYWORD_ONLY:
+            raise TypeError(f"{whose} is a Tensor, and no gradient goes there; pass t.numpy()")
         raise TypeError(f"{whose} is a Tensor; pass it by position, where gradients can flow")
     check_unmasked(value, whose)
 

@@ -33,6 +33,7 @@ OURS = {
     "tanh": "functional.tanh(t)",
     "transpose": "t.transpose(...)",
 }
+WRITING = {np.copyto, np.place, np.put, np.put_along_axis, np.putmask}  # into their first argument
 FRESH = {np.empty_like, np.full_like, np.ones_like, np.zeros_like}  # they take the shape alone
 
 
@@ -143,7 +144,8 @@ def on_numbers(function: Callable, name: str, args: tuple, kwargs: dict[str, Any
     np.int64(1)
     """
     learns = _learns(args) or _learns(tuple(kwargs.values()))
-    if not (learns and kwargs.get("out") is not None):  # then NumPy would have written already
+    writes = kwargs.get("out") is not None or function in WRITING or name.endswith(".at")
+    if not (learns and writes):  # else NumPy would have written already
         answer = function(*bare(args), **{key: bare(value) for key, value in kwargs.items()})
         if not (learns and _has_floats(answer)) or function in FRESH:
             return answer

@@ -7,7 +7,7 @@ import pytest
 
 from scratch_embed import Embedding, Tensor, differentiable, layers
 from scratch_embed import functional as F
-from scratch_embed.gradcheck import GradcheckError, catalogue, gradcheck
+from scratch_embed.gradcheck import GradcheckError, catalogue, gradcheck, slopes
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.report import OK, UNUSED, WRONG
 from scratch_embed.tensor import no_grad
@@ -342,6 +342,11 @@ def test_nothing_checked_is_not_passed(x):
     [
         (lambda: gradcheck(F.exp, leaf(3), method="forward"), ValueError, "central, complex"),
         (lambda: gradcheck(F.exp, leaf(3), max_entries=0), ValueError, "max_entries is 0"),
+        (lambda: gradcheck(F.exp, leaf(3), method=5), ValueError, "method is 5"),
+        (lambda: gradcheck(F.exp, leaf(3), seed=-1), ValueError, "seed is -1"),
+        (lambda: slopes(np.sum, [1.0], h=0), ValueError, "h is 0"),
+        (lambda: slopes(np.sum, [1.0], h=np.nan), ValueError, "h is nan"),
+        (lambda: slopes(np.sum, np.ma.array([1.0])), TypeError, "array is a masked array"),
         (lambda: gradcheck(F.exp, leaf(3), rtol=np.inf), ValueError, "rtol is inf"),
         (lambda: gradcheck(F.exp, np.ones(3)), TypeError, "argument 0 is a ndarray"),
         (lambda: gradcheck(F.exp, leaf(3) * 2), ValueError, "argument 0 was computed .*mul"),

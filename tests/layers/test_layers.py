@@ -31,6 +31,8 @@ def test_bert_adds_three_rows_then_normalises():
     layer = layers.BERTInput(6, 4, max_len=3, eps=0.0, **F64).eval()
     ids, segments = np.array([[4, 1, 4], [2, 2, 0]]), np.array([[0, 0, 1], [1, 1, 1]])
     t, p, s = (part.weight.data for part in (layer.token, layer.position, layer.segment))
+    with pytest.raises(IndexError, match=r"segments\[0, 2\] = 2 is too large"):
+        layer(ids, [[0, 0, 2], [1, 1, 1]])
     added = t[ids] + p[[0, 1, 2]] + s[segments]
     np.testing.assert_allclose(layer.sum(ids, segments).data, added)
     np.testing.assert_allclose(layer.sum(ids).data, t[ids] + p + s[0])

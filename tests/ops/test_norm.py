@@ -91,6 +91,17 @@ def test_an_eps_of_numpy_makes_no_float64_of_float32():
         assert norm(x, eps=np.float64(1e-5)).dtype == np.float32
 
 
+@pytest.mark.parametrize("norm", [F.layer_norm, F.rms_norm])
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e20), (np.float64, 1e200)])
+def test_a_vector_whose_square_overflows_is_no_vector_of_zeros(norm, dtype, size):
+    """It would hide that a run diverged. The others stay what they are."""
+    x = np.array([[1, 2, 4], [size, 2 * size, 4 * size]], dtype)
+    with np.errstate(over="ignore"):
+        out = norm(x).data
+    assert np.isnan(out[1]).all()
+    np.testing.assert_array_equal(out[0], norm(x[0]).data)
+
+
 def test_bad_input_is_explained():
     with pytest.raises(ValueError, match=r"x \(1, 4\) and gamma \(3,\) do not fit"):
         F.layer_norm(X, np.ones(3), np.ones(4))

@@ -244,6 +244,20 @@ def test_where_no_mean_is_asked_for_the_answer_is_empty(shape, axis, out):
     assert backward(mean, saved).shape == shape
 
 
+@pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -80), (np.float64, -700)])
+def test_a_small_chance_keeps_all_its_digits(dtype, lowest):
+    """sigmoid(a) = e^a / (1 + e^a): also the slope of log_sigmoid at -a, and the error of sgns."""
+    a = np.linspace(lowest, -1, 50).astype(dtype)
+    expected = np.exp(a.astype(np.longdouble)) / (1 + np.exp(a.astype(np.longdouble)))
+    close = {"rtol": 4 * np.finfo(dtype).eps}
+    np.testing.assert_allclose(halves("sigmoid")[0](a)[0], expected, **close)
+    np.testing.assert_allclose(halves("log_sigmoid")[1](np.ones_like(a), (-a,)), expected, **close)
+    c, o, u = a[:, None], -np.ones((len(a), 1), dtype), np.zeros((len(a), 1, 1), dtype)
+    forward, backward = halves("sgns")
+    _, dcontext, _ = backward(dtype(1), forward(c, o, u)[1])
+    np.testing.assert_allclose(dcontext, -expected[:, None] * c, **close)
+
+
 @np.errstate(over="raise", divide="raise", invalid="raise")
 def test_large_numbers_stay_finite():
     z = np.array([-1000.0, 0.0, 1000.0])

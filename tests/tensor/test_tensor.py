@@ -209,6 +209,8 @@ def test_a_matrix_of_numpy_is_an_array_like_any_other():
         (lambda a: pair(lambda d, s: np.ma.array(d))(a, 2).sum().backward(), TypeError,
          "gradient that backward of pair returned is a masked"),
         (lambda a: F.lookup(a, ids=Tensor([0])), TypeError, "lookup: ids is .* by position"),
+        (lambda a: F.embedding_bag(a, [0, 1], offsets=Tensor([0, 2])), TypeError,
+         r"embedding_bag: offsets is a Tensor.* pass t\.numpy\(\)"),
         (lambda a: a**a, TypeError, "exponent"),
         (lambda a: Tensor(a), TypeError, "pass its array"),
         (lambda a: Tensor([1, 2], requires_grad=True), TypeError, "int64.*floating"),

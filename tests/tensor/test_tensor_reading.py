@@ -101,6 +101,9 @@ DETACHING = {
     "asarray": (lambda t: np.asarray(t, np.float32), r"t\.numpy\(\)"),
     "array of several": (lambda t: np.array([t, t]), r"t\.numpy\(\)"),
     "times a list": (lambda t: np.ones(2) * [t, t], r"t\.numpy\(\)"),
+    "added at": (lambda t: np.add.at(np.zeros((2, 2)), [0, 1], t), r"np\.add\.at"),
+    "copied into": (lambda t: np.copyto(np.zeros((2, 2)), t), r"np\.copyto .*t\.numpy\(\)"),
+    "put": (lambda t: np.put(np.zeros(4), [0, 1, 2, 3], v=t), "np.put"),
     "assigned": (lambda t: np.zeros((2, 2)).__setitem__(..., t), r"t\.numpy\(\)"),
 }
 
