@@ -60,7 +60,7 @@ class Point:
         self.cotangent = rng.standard_normal(self.out.shape)
         self.walk = Walk({}, [], [])
         self._backward()
-        left = [surrogates.left_out(self.walk.parts, t) for t in self.checked]
+        left = surrogates.left_out(self.walk, self.out, self.cotangent, self.checked)
         self.missing, self.why = [m for m, _ in left], [w for _, w in left]
         self.uses: list[Uses] = [uses_by_row(self.walk.parts, t) for t in self.checked]
         self.zero_rows = [self._zero_rows(i) for i in range(len(self.checked))]

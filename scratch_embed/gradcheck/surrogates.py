@@ -14,16 +14,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.walk import Part
+from scratch_embed.gradcheck.walk import Part, Walk, walk
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.tensor import Tensor
 
 
-def left_out(parts: list[Part], tensor: Tensor) -> tuple[np.ndarray, dict[int, str]]:
-    """What the options of its lookups leave out of the gradient of a table.
+def left_out(walked: Walk, out: Tensor, cotangent: np.ndarray, tensors: list[Tensor]):
+    """What options of lookups leave out of the gradient of each tensor.
 
-    Returns (derivative minus stated gradient (V, D), {row: option that changed it}).
+    Returns [(derivative minus stated gradient, {row: option that changed it}), ...]. Where a table
+    was computed, what its lookup leaves out is missing from all that it was computed from.
     """
+    found = [_of_its_lookups(walked.parts, tensor) for tensor in tensors]
+    above = [part for part in walked.parts if part.tensor.node is not None and has_options(part)]
+    if not above:
+        return found
+    option = next(iter(stated_gradient(above[0])[2].values()), "")
+    true = walk(out, cotangent, derivative).grads
+    for k, tensor in enumerate(tensors):
+        missing = true.get(tensor, 0.0) - walked.grads.get(tensor, np.zeros(tensor.shape))
+        rows = np.flatnonzero(missing.reshape(len(missing), -1).any(axis=1)) if missing.ndim else ()
+        found[k] = missing, {int(row): option for row in rows} | found[k][1]
+    return found
+
+
+def derivative(part: Part) -> np.ndarray:
+    """What an operation would hand back without its options."""
+    return stated_gradient(part)[0] if has_options(part) else part.grad
+
+
+def _of_its_lookups(parts: list[Part], tensor: Tensor) -> tuple[np.ndarray, dict[int, str]]:
+    """The same, of the lookups of the tensor itself."""
     missing, why = np.zeros(tensor.shape), {}
     for part in parts:
         if part.tensor is tensor and has_options(part):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +32,10 @@ class BackwardFailed(Exception):
     """The backward of an operation raised an error; its text names the operation."""
 
 
-def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
-    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything.
+def walk(out: Tensor, cotangent: np.ndarray, instead: Callable[[Part], np.ndarray] | None = None):
+    """Go through the tape of `out` as `out.backward(cotangent)` does, and keep everything: a Walk.
+
+    instead : what to go on with in the place of each contribution.
 
     Raises BackwardFailed from the error that the backward of an operation raised.
     """
@@ -48,7 +50,9 @@ def walk(out: Tensor, cotangent: np.ndarray) -> Walk:
         except Exception as error:  # whatever a learner's own backward may raise
             raise BackwardFailed(node.name) from error
         for place, parent, grad in contributions:
-            parts.append(Part(node, dout, tensor.data, parent, place, grad))
+            part = Part(node, dout, tensor.data, parent, place, grad)
+            grad = grad if instead is None else instead(part)
+            parts.append(part)
             pending[parent] = pending[parent] + grad if parent in pending else grad
         if not same_bits(given, dout):
             overwrites.append(f"backward of {node.name} writes into dout, which it only borrows")

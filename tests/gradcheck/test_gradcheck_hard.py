@@ -224,3 +224,16 @@ def test_a_lean_tape_is_looked_at_whole():
     with lean():
         report = gradcheck(f, E, W)
     assert report.passed and "as documented (padding_idx)" in {row.verdict for row in report.rows}
+
+
+@pytest.mark.parametrize("options", [{"padding_idx": 0}, {"scale_grad_by_freq": True}])
+def test_what_an_option_leaves_out_is_known_above_a_table_that_was_computed(options):
+    E, s = Tensor(np.random.default_rng(0).normal(size=(5, 3)), requires_grad=True), Tensor(2.0)
+    s.requires_grad = True
+    ids = [0, 1, 1]
+    report = gradcheck(lambda E, s: F.lookup(F.tanh(E * s), ids, **options), E, s)
+    assert report.passed and f"as documented ({next(iter(options))})" in {
+        row.verdict for row in report.rows
+    }
+    wrong = differentiable(lambda x: (2 * x, ()), lambda d, saved: 3 * d, name="twice")
+    assert not gradcheck(lambda E: F.lookup(wrong(E), ids, **options), E).passed
