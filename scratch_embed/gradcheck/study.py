@@ -195,6 +195,8 @@ def exact(fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0) -> bool | 
     (True, None)
     """
     checked = list(dict.fromkeys(t for t in tensors if t.requires_grad))
+    if not any(tensor.size for tensor in checked):
+        raise ValueError("no tensor given requires a gradient, so there is nothing to compare")
     rng = stream(seed)
     same = True
     with holding(checked), np.errstate(all="ignore"):

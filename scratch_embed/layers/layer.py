@@ -41,7 +41,7 @@ class Layer:
         return [tensor for _, tensor in self.named_parameters()]
 
     def num_parameters(self) -> int:
-        """How many numbers there are to learn."""
+        """How many numbers all weights hold, those of frozen tables too."""
         return sum(tensor.size for tensor in self.parameters())
 
     def generators(self) -> list[np.random.Generator]:

@@ -120,6 +120,7 @@ class BPE:
         In byte mode a list cut inside a character ends in UNKNOWN, or raises with errors="strict".
         """
         pieces = [self.tokens[i] for i in check_ids(ids, len(self)).reshape(-1)]
+        _check_errors(errors)
         if self.unit == "character":
             return "".join(pieces)
         return b"".join(pieces).decode("utf-8", errors)
@@ -143,6 +144,7 @@ class BPE:
 
     def _rows(self, text: str, errors: str) -> list[int]:
         check_text(text)
+        _check_errors(errors)
         if self.unit == "character":
             text = self._known(text, errors)
         if not self.boundaries:
@@ -165,6 +167,11 @@ class BPE:
                 'training. Use errors="replace", or train with unit="byte", which knows every text.'
             )
         return text.translate({ord(c): UNKNOWN for c in unknown}) if unknown else text
+
+
+def _check_errors(errors: str) -> None:
+    if errors not in ("replace", "strict"):
+        raise ValueError(f"errors is {errors!r}; it must be 'replace' or 'strict'")
 
 
 def train(

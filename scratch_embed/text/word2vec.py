@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, is_real
 from scratch_embed.kernels.ids import check_ids, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")
+NOTHING = "no word that was kept has a neighbour: give more text, or a larger subsample_at"
 LEAST_OTHERS = 1e-6  # of all draws; to draw another word than the commonest would take for ever
 
 
@@ -119,8 +120,14 @@ def subsample(
     """The text with frequent words thinned out: w is kept with probability min(1, sqrt(t / f(w))).
 
     f(w) is the share of w in the text, t the threshold (Mikolov et al. 2013b, equation 5). A word
-    of share 0.04 is kept with probability 0.158 at t = 0.001.
+    of share 0.04 is kept with probability 0.158 at t = 0.001. A threshold of 0 thins out nothing.
+
+    Raises ValueError for a threshold that is negative or not finite.
     """
+    if not (is_real(threshold) and 0 <= threshold < np.inf):
+        raise ValueError(f"threshold is {threshold!r}; it must be a share, or 0 to keep every word")
+    if not threshold:
+        return ids
     share = np.maximum(np.asarray(counts)[ids], 1) / np.sum(counts)
     return ids[rng.random(len(ids)) < np.sqrt(threshold / share)]
 
@@ -159,6 +166,7 @@ def train(
     """
     if model not in MODELS:
         raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
+    check_rate(lr)
     epochs, batch_size = check_count(epochs, "epochs"), check_count(batch_size, "batch_size")
     negatives = check_count(negatives, "negatives")
     ids = check_ids(ids, num_embeddings).reshape(-1)
@@ -180,7 +188,15 @@ def train(
             rate = dtype(lr * max(1 - done, 1e-4))
             loss = step(vectors, outputs, batch, noise, negatives, rate, rng)
             losses.append(_finite(loss, f"lr {lr} with batch_size {batch_size}") / len(batch[0]))
+    if not losses:
+        raise ValueError(NOTHING)
     return Word2Vec(vectors, outputs, np.array(losses))
+
+
+def check_rate(lr: float) -> None:
+    """ValueError for a learning rate that is not a finite number above 0."""
+    if not (is_real(lr) and 0 < lr < np.inf):
+        raise ValueError(f"lr is {lr!r}; it must be a finite number above 0")
 
 
 def _finite(loss: float, settings: str) -> float:

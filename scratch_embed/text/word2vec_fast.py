@@ -24,7 +24,7 @@ import numpy as np
 from scratch_embed.arguments import check_count
 from scratch_embed.kernels import run, skip_gram_loops
 from scratch_embed.kernels.ids import check_ids, count_ids
-from scratch_embed.text.word2vec import Negatives, Word2Vec, subsample
+from scratch_embed.text.word2vec import NOTHING, Negatives, Word2Vec, check_rate, subsample
 
 REACH = 8.0  # scores beyond are taken to be at +-8, where s is 0.9997
 STEPS = 2048  # of the table of sigmoids
@@ -103,16 +103,22 @@ def train(
     The other parameters are those of `word2vec.train`. `losses` stays empty: a loss costs a
     logarithm for every score, and none is needed to learn.
     """
+    check_rate(lr)
     epochs = check_count(epochs, "epochs")
     ids = check_ids(ids, num_embeddings).reshape(-1)
     rng = np.random.default_rng(rng)
     counts = count_ids(ids, num_embeddings)
     options = {"window": window, "negatives": negatives, "power": power, "workers": workers}
-    tables = Tables(counts, embedding_dim, model=model, rng=rng, **options)
+    tables, learned = Tables(counts, embedding_dim, model=model, rng=rng, **options), 0
     for epoch in range(epochs):
         text = ids if subsample_at is None else subsample(ids, counts, subsample_at, rng)
         for first in progress(range(0, len(text), tables.block)):
             tables.learn(text, first, falling(lr, (epoch + first / len(text)) / epochs), rng)
+        learned += max(len(text) - 1, 0)
+    if not learned:
+        raise ValueError(NOTHING)
+    if not np.isfinite(tables.vectors).all():
+        raise FloatingPointError(f"the vectors became infinite: lr {lr} is too large; halve it")
     found = map(np.ascontiguousarray, (tables.vectors, tables.outputs))
     return Word2Vec(*found, np.empty(0))
 

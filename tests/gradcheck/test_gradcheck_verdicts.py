@@ -214,6 +214,8 @@ def test_linear_and_quadratic_functions_have_one_arm():
         assert study.has_rounding("central")
         assert exact(fn, E) is True
     assert exact(F.tanh, E) is None
+    with pytest.raises(ValueError, match="no tensor given requires a gradient"):
+        exact(F.tanh, Tensor([1.0, 2.0]))
     assert exact(lambda E: F.relu(E), E) is None
     assert exact(lambda E: E * E * E, E) is None
     lost = planted.broken("lookup", lambda g, s: F.lookup.backward(g, s) * 2)

@@ -441,3 +441,11 @@ def test_few_remembered_words_give_the_same_rows(monkeypatch):
     few = BPE(tokenizer.merges, tokenizer.alphabet, boundaries=True)
     np.testing.assert_array_equal(few.encode(text), expected)
     assert few.pieces(text) == tokenizer.pieces(text) and len(few._words) <= 3
+
+
+@pytest.mark.parametrize("errors", ["Strict", "ignore", None])
+def test_what_is_done_about_errors_is_one_of_two(errors):
+    tokenizer = bpe.train("the cat sat", 2, progress=False)
+    for use, given in ((tokenizer.encode, "the"), (tokenizer.pieces, ""), (tokenizer.decode, [1])):
+        with pytest.raises(ValueError, match="errors is .* it must be 'replace' or 'strict'"):
+            use(given, errors=errors)

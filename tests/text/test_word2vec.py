@@ -9,6 +9,7 @@ from scratch_embed import functional as F
 from scratch_embed import geometry
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 from scratch_embed.text import toy
+from scratch_embed.text import word2vec_fast as fast
 from scratch_embed.text.word2vec import Negatives, pairs, subsample, train, windows
 from tests.wrong_backward import caught, leaf
 
@@ -133,6 +134,11 @@ def test_vectors_find_the_hidden_classes(corpus, model):
         (lambda: train([0, 1, 0], 2, 2, model="glove"), "model is 'glove'"),
         (lambda: train([0, 1, 0], 2, 2, epochs=0), "epochs is 0"),
         (lambda: windows(np.arange(3), 0), "window is 0"),
+        (lambda: train([0, 1, 0], 2, 2, lr=-1), "lr is -1"),
+        (lambda: fast.train([0, 1, 0], 2, 2, lr=np.nan), "lr is nan"),
+        (lambda: train([0, 1, 0], 2, 2, subsample_at=-1), "threshold is -1"),
+        (lambda: train([0, 1] * 9, 2, 2, subsample_at=1e-300), "no word that was kept has"),
+        (lambda: fast.train([0, 1] * 9, 2, 2, subsample_at=1e-300), "no word that was kept has"),
     ],
 )  # fmt: skip
 def test_bad_input_is_explained(use, words):
@@ -146,3 +152,16 @@ def test_a_step_size_that_is_too_large_is_told_and_gives_no_nan():
     tokens = toy.zipf_classes(4000, 40, 5).tokens
     with pytest.raises(FloatingPointError, match=r"lr 0\.5 with batch_size 256"):
         train(tokens, 40, 16, window=1, epochs=10, lr=0.5, batch_size=256, subsample_at=None)
+
+
+def test_a_threshold_of_zero_keeps_every_word():
+    ids = np.random.default_rng(0).integers(0, 20, 3000)
+    for way in (train, fast.train):
+        kept, all_of_it = (way(ids, 20, 4, epochs=1, subsample_at=at) for at in (0, None))
+        assert np.array_equal(kept.vectors, all_of_it.vectors) and kept.outputs.any()
+
+
+def test_a_fast_training_that_overflows_is_told():
+    ids = np.random.default_rng(0).integers(0, 20, 3000)
+    with pytest.raises(FloatingPointError, match="vectors became infinite: lr 1000"):
+        fast.train(ids, 20, 4, lr=1e10)
