@@ -77,6 +77,15 @@ def characters(text: str) -> Cut:
     return Cut(tuple(sorted(set(text))), list)
 
 
+CUTS = {"words": words, "pieces": pieces, "characters": characters}
+
+
+def check_strategy(name: str) -> None:
+    """ValueError for a name that is none of STRATEGIES."""
+    if name not in STRATEGIES:
+        raise ValueError(f"there is no strategy {name!r}; choose one of {'; '.join(STRATEGIES)}")
+
+
 class Drawn(Layer):
     """Sixteen characters drawn on a page, cut into patches of P by P   (B, 16) -> (B, N, D)"""
 
@@ -178,8 +187,7 @@ def contestant(name: str, text: str, rng, cut: Cut | None = None) -> Player:
 
     Raises ValueError for another name.
     """
-    if name not in STRATEGIES:
-        raise ValueError(f"there is no strategy {name!r}; choose one of {'; '.join(STRATEGIES)}")
+    check_strategy(name)
     rng = np.random.default_rng(rng)
     kind = name.split(",")[0].split(" ")[0]
     if kind == "patches":
@@ -187,14 +195,19 @@ def contestant(name: str, text: str, rng, cut: Cut | None = None) -> Player:
         length = (4 * GLYPH // P) ** 2
         model = Body(Drawn(cut.tokens, P, rng), length, len(cut.tokens), False, rng)
         return Player(cut, model, DRAWN, drawing=(4 * GLYPH) ** 2 * D)
-    cut = cut or {"words": words, "pieces": pieces, "characters": characters}[kind](text)
+    cut = cut or CUTS[kind](text)
     table = Embedding(len(cut.tokens), D, rng=rng, init="1/sqrt(d)")
     tied = name in ("words, tied", "pieces")
     return Player(cut, Body(table, CONTEXT, len(cut.tokens), tied, rng), CONTEXT)
 
 
 def typewritten(pictures: np.ndarray) -> list[str]:
-    """Pictures (B, 1, H, W) as texts: a letter from a to d for each pixel's shade, a word a row."""
+    """Pictures (B, 1, H, W) as texts: a letter from a to d for each pixel's shade, a word a row.
+
+    Raises ValueError for shades that are not in 0..1.
+    """
+    if not ((0 <= pictures) & (pictures <= 1)).all():
+        raise ValueError("pictures hold shades outside 0..1; bring them there first")
     shades = np.minimum((pictures[:, 0] * 4).astype(int), 3)
     return [" ".join("".join("abcd"[k] for k in row) for row in page) for page in shades]
 
@@ -212,8 +225,10 @@ def see(name: str, known, unseen, epochs: int, rng) -> float:
     """The share of unseen pictures named rightly, after `epochs` passes over the known ones.
 
     known, unseen : (pictures (B, 1, S, S), labels (B,)). A text strategy reads the typewritten
-    picture; patches are a quarter or half as wide as it is.
+    picture; patches are a quarter or half as wide as it is. Nothing is tied: pictures have no
+    table to share. Raises ValueError for another name, and for shades that are not in 0..1.
     """
+    check_strategy(name)
     rng = np.random.default_rng(rng)
     (pictures, labels), (strange, truth) = known, unseen
     side, classes = pictures.shape[-1], int(labels.max()) + 1
@@ -223,8 +238,7 @@ def see(name: str, known, unseen, epochs: int, rng) -> float:
         entrance, length = PatchEmbed(side, P, 1, D, rng=rng), (side // P) ** 2
     else:
         pages = typewritten(pictures)
-        make = {"w": words, "p": pieces, "c": characters}[name[0]]
-        cut = make(" ".join(pages))
+        cut = CUTS[name.split(",")[0]](" ".join(pages))
         inputs, test = placed(pages, cut), placed(typewritten(strange), cut)
         entrance = Embedding(len(cut.tokens) + 1, D, rng=rng, init=0.02)
         length = inputs.shape[1]

@@ -26,6 +26,8 @@ class Learning:
     loss : draws a batch from the generator, and gives its loss, a Tensor.
     rate : the step size of each step, counted from 0; None leaves what the optimiser has.
     longest : gradients are shortened to this length; None leaves them.
+
+    Raises ValueError for an optimiser that moves no weight of the model.
     """
 
     def __init__(
@@ -33,6 +35,11 @@ class Learning:
         loss: Callable[[np.random.Generator], Tensor],
         rate: Callable[[int], float] | None = None, longest: float | None = None,
     ):  # fmt: skip
+        weights = set(map(id, model.parameters()))
+        if weights and weights.isdisjoint(map(id, optimizer.params)):
+            raise ValueError(
+                "optimizer moves none of the weights of model: it was made for another one"
+            )
         self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
         self._loss, self._rate, self._longest = loss, rate, longest
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import check_flag
+from scratch_embed.arguments import array_of, check_count, check_flag
 from scratch_embed.functional import cross_entropy, tanh
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
@@ -95,8 +95,11 @@ def train(
     `progress` wraps the loop, as tqdm does, and may end it early: the losses are those of the steps
     that were taken. Stopped there, the model is as its last whole step left it.
     """
-    if len(tokens) < 2:
-        raise ValueError(f"tokens has {len(tokens)} entries; a pair (token, next) needs two")
+    tokens, steps = array_of(tokens, "tokens"), check_count(steps, "steps", 0)
+    if tokens.ndim != 1 or len(tokens) < 2:
+        raise ValueError(
+            f"tokens has shape {tokens.shape}; it must be (N,), and a pair (token, next) needs two"
+        )
     rng = np.random.default_rng(rng)
     start = model.embed.weight.data.copy()
     updates = np.zeros(model.embed.num_embeddings, dtype=np.int64)

@@ -120,3 +120,15 @@ def test_a_text_that_cannot_be_used_is_refused_in_one_line(text, told):
 def test_an_unknown_strategy():
     with pytest.raises(ValueError, match="there is no strategy 'sounds'; choose one of words"):
         contest.contestant("sounds", TEXT, rng=0)
+
+
+@pytest.mark.parametrize("shade", [-0.3, 1.01, np.nan])
+def test_shades_outside_their_range_are_refused(shade):
+    with pytest.raises(ValueError, match="shades outside 0..1"):
+        contest.typewritten(np.full((1, 1, 2, 2), shade))
+
+
+def test_a_picture_is_seen_by_a_strategy_that_there_is():
+    seen = np.zeros((2, 1, 8, 8)), np.array([0, 1])
+    with pytest.raises(ValueError, match="there is no strategy 'wrods'"):
+        contest.see("wrods", seen, seen, 1, 0)

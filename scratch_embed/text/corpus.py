@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scratch_embed.arguments import array_of
 from scratch_embed.files import read_bytes
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text.docstrings import python_text
@@ -141,9 +142,11 @@ def rank_frequency(counts) -> tuple[np.ndarray, np.ndarray]:
 
     rank_frequency([1, 0, 3, 2])    [1, 2, 3], [3, 2, 1]
     """
-    counts = np.asarray(counts)
-    if counts.ndim != 1 or not (counts > 0).any():
-        raise ValueError(f"counts must be (V,) with a count above 0; its shape is {counts.shape}.")
+    counts = array_of(counts, "counts")
+    if counts.ndim != 1 or not (np.isfinite(counts) & (counts >= 0)).all() or not counts.any():
+        raise ValueError(
+            f"counts must be (V,), finite and >= 0, with a count above 0: {counts.shape}."
+        )
     frequencies = np.sort(counts[counts > 0])[::-1]
     return np.arange(1, len(frequencies) + 1), frequencies
 

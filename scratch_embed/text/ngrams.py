@@ -23,7 +23,7 @@ class Unigram:
     """p(w) = (count of w + 1) / (N + V): each token for itself, as if each had been seen once more.
 
     ids : (N,) the tokens to count, or an iterator over stretches of them. num_embeddings : V.
-    Raises what `check_ids` raises.
+    Raises what `check_ids` raises, and ValueError for ids that are no single row.
 
     >>> Unigram([0, 0, 1], num_embeddings=3).chances([0, 1, 2]).round(3).tolist()
     [0.5, 0.333, 0.167]
@@ -32,7 +32,7 @@ class Unigram:
     def __init__(self, ids, num_embeddings: int):
         counts = np.zeros(num_embeddings, np.int64)
         for part in _stretches(ids):
-            counts += count_ids(check_ids(part, num_embeddings), num_embeddings)
+            counts += count_ids(_one_text(part, num_embeddings), num_embeddings)
         self.table = (counts + 1) / (counts.sum() + num_embeddings)
 
     def chances(self, targets) -> np.ndarray:
@@ -41,7 +41,7 @@ class Unigram:
 
     def loss(self, targets) -> float:
         """Mean of -ln p, in nats a token."""
-        return float(-np.log(self.chances(targets)).mean())
+        return _mean_loss(self.chances(targets))
 
 
 class Bigram:
@@ -76,6 +76,8 @@ class Bigram:
     def chances(self, before, targets) -> np.ndarray:
         """p of each target behind the token before it, float64; both have one shape."""
         before, targets = (check_ids(ids, self.num_embeddings) for ids in (before, targets))
+        if before.shape != targets.shape:
+            raise ValueError(f"before {before.shape} and targets {targets.shape} have two shapes")
         wanted = before * self.num_embeddings + targets
         at = np.searchsorted(self._pairs, wanted).clip(max=len(self._pairs) - 1)
         counts = np.where(self._pairs[at] == wanted, self._counts[at], 0)
@@ -86,7 +88,22 @@ class Bigram:
 
     def loss(self, before, targets) -> float:
         """Mean of -ln p, in nats a token."""
-        return float(-np.log(self.chances(before, targets)).mean())
+        return _mean_loss(self.chances(before, targets))
+
+
+def _mean_loss(chances: np.ndarray) -> float:
+    if not chances.size:
+        raise ValueError("there are no targets, so there is no mean loss")
+    return float(-np.log(chances).mean())
+
+
+def _one_text(ids, V: int) -> np.ndarray:
+    ids = check_ids(ids, V)
+    if ids.ndim != 1:
+        raise ValueError(
+            f"ids have shape {ids.shape}; a text is (N,), and several are an iterator: iter(texts)"
+        )
+    return ids
 
 
 def _stretches(ids) -> Iterator:
@@ -105,7 +122,7 @@ def _count_pairs(stretches: Iterator, V: int) -> tuple[np.ndarray, np.ndarray]:
         return found, each
 
     for stretch in stretches:
-        ids = check_ids(stretch, V).ravel()
+        ids = _one_text(stretch, V)
         read += len(ids)
         waiting.append(ids[:-1] * V + ids[1:])
         if sum(map(len, waiting)) >= AT_ONCE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count, is_real
 from scratch_embed.kernels.ids import check_ids, count_ids
 
 LIMIT = 2**31  # bytes of a dense (V, V) matrix of float64: V = 16,384
@@ -45,11 +45,13 @@ def ppmi(counts: np.ndarray, alpha: float = 1.0, shift: float = 1.0) -> np.ndarr
     >>> ppmi(np.array([[0.0, 4.0], [4.0, 2.0]])).round(4).tolist()     # ln(0.4 / (0.4 * 0.6))
     [[0.0, 0.5108], [0.5108, 0.0]]
     """
-    counts = np.asarray(counts, dtype=np.float64)
+    counts = array_of(counts, "counts").astype(np.float64)
     if counts.ndim != 2 or not (np.isfinite(counts) & (counts >= 0)).all() or not counts.any():
         raise ValueError(
             f"counts {counts.shape} must be a matrix of counts, finite, >= 0 and not all 0"
         )
+    if not (is_real(alpha) and 0 <= alpha <= 1):
+        raise ValueError(f"alpha is {alpha!r}; it must be in 0..1, 1 for no smoothing")
     if not shift > 0:
         raise ValueError(f"shift is {shift!r}; it must be positive, 1 for none")
     rows, columns = counts.sum(axis=1), counts.sum(axis=0)

@@ -242,7 +242,8 @@ def _wrong_number(fields: list[str], word: str, dtype: np.dtype) -> str:
         if not abs(value) <= largest:
             why = "no finite number"
             if math.isfinite(value):
-                why = f"too large for {dtype}, which ends at {largest:.2g}; read it as np.float64"
+                why = f"too large for {dtype}, which ends at {largest:.2g}; "
+                why += "text.vectors.read_vectors(path, dtype=np.float64) reads it"
             break
     return f"number {position} of {word!r} is {field[:60]!r}, {why}"
 

@@ -122,6 +122,7 @@ def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
 
     limit : read this many words at most, the first ones.
 
+    Text and .bin come as float32 (`read_vectors` takes a dtype); the others keep their dtype.
     Raises ValueError for a pickle, such as gensim's own .kv: reading one runs what is in it.
     """
     ending = Path(path).suffix.lower()

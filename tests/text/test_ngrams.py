@@ -77,3 +77,18 @@ def test_where_the_token_before_tells_the_bigram_is_ahead():
 def test_a_single_token_has_no_pair():
     with pytest.raises(ValueError, match="has 1 tokens; a pair takes two"):
         Bigram([3], V)
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: Bigram([[0, 1], [1, 2]], 3), r"ids have shape \(2, 2\); a text is \(N,\)"),
+        (lambda: Unigram([[0, 1]], 3), r"ids have shape \(1, 2\)"),
+        (lambda: Bigram([0, 1, 2], 3).loss([[0], [1]], [0, 1]), r"before \(2, 1\) and targets"),
+        (lambda: Bigram([0, 1, 2], 3).loss([], []), "there are no targets"),
+        (lambda: Unigram([0, 1, 2], 3).loss([]), "there are no targets"),
+    ],
+)
+def test_shapes_that_would_be_stretched_are_told(use, words):
+    with pytest.raises(ValueError, match=words):
+        use()

@@ -51,6 +51,7 @@ def test_svd_vectors_rebuild_the_matrix():
         (lambda: ppmi(np.zeros((2, 2))), "not all 0"),
         (lambda: ppmi(np.array([[1.0, -1.0]])), ">= 0"),
         (lambda: ppmi(np.ones((2, 2)), shift=0), "shift is 0"),
+        (lambda: ppmi(np.ones((2, 2)), alpha=np.nan), "alpha is nan"),
         (lambda: svd_vectors(np.ones((3, 3)), 4), "dim is 4"),
     ],
 )
