@@ -344,3 +344,11 @@ def test_complex_numbers_are_told_and_not_worked_out():
 
 def test_a_table_without_columns_can_be_walked():
     assert "(3, 0)" in str(trace(F.lookup(Tensor(np.ones((3, 0)), requires_grad=True), [1]).sum()))
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_a_loss_without_a_target_that_counts_is_told_by_its_value(reduction):
+    z = Tensor(np.ones((2, 3)), requires_grad=True)
+    loss = F.cross_entropy(z, [1, 1], ignore_index=1, reduction=reduction)
+    walk = trace(loss if reduction == "sum" else loss.sum())
+    assert walk.entry(1).value == 0 and "cross_entropy" in str(walk)

@@ -31,7 +31,9 @@ def surprised(at: ForwardStep, index: Index) -> list[str]:
     shape = at.inputs[0].value.shape[:-1]
     kept = np.flatnonzero(saved.scale)
     if at.out.ndim:
-        kept = np.array([np.ravel_multi_index(index, shape)])
+        kept = np.intersect1d(kept, [np.ravel_multi_index(index, shape)])
+    if not len(kept):  # none that counts: the value alone is told
+        return []
     shown, rest = some(kept)
     names, numbers = [], []
     for n in shown:
@@ -54,6 +56,8 @@ def surprised_when_tied(at: ForwardStep, index: Index) -> list[str]:
     """The tied cross-entropy: the probabilities of the targets, found again for those shown."""
     h, weight, saved = at.inputs[0].value, at.inputs[1].value.astype(float), at.node.saved
     kept = np.flatnonzero(saved.scale)
+    if not len(kept):
+        return []
     shown, rest = some(kept)
     z = h.reshape(-1, h.shape[-1])[shown].astype(float) @ weight.T
     z -= z.max(axis=1, keepdims=True)
