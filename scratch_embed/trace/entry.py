@@ -42,6 +42,7 @@ STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before
 ROUNDING = 8 * np.finfo(float).eps  # of a loss, beside its size
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
+KINK = "on a kink, where it lies between the slopes from left and right, and is as good as any"
 
 
 def value_at(grad: np.ndarray | RowGrad, index: tuple[int, ...]) -> float:
@@ -155,7 +156,8 @@ def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line
     except TypeError as error:
         return [Line("", (f"no nudge: {error}",))]
     slope = quotient({h: above, -h: below}.__getitem__, h)
-    verdict = _judge(slope, value, above, h, part) or _option(use.at, index) or DIFFERS
+    verdict = _judge(slope, value, above, h, part) or _option(use.at, index)
+    verdict = verdict or (KINK if _is_kink(f, value) else DIFFERS)
     digits = 6 - round(math.log10(h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     return [
@@ -188,6 +190,18 @@ def _judge(slope: float, value: float, loss: float, h: float, part: Part) -> str
     single = part.value.dtype == np.float32
     allowed = (1e-4 if single else 1e-6) * max(abs(slope), abs(value))
     return AGREES if abs(slope - value) <= allowed + 1e-9 + ROUNDING * abs(loss) / h else ""
+
+
+def _is_kink(f: Callable[[float], float], value: float) -> bool:
+    """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
+    here, jumps = f(0.0), []
+    for h in STEPS[:2]:
+        low, high = sorted(((here - f(-h)) / h, (f(h) - here) / h))
+        doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h
+        if not low - doubt <= value <= high + doubt or high - low <= 10 * doubt:
+            return False
+        jumps.append(high - low)
+    return jumps[1] > 0.5 * jumps[0]  # what curvature alone bends falls with the step
 
 
 def _option(at: ForwardStep, index: tuple[int, ...]) -> str:

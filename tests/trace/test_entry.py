@@ -352,3 +352,17 @@ def test_a_loss_without_a_target_that_counts_is_told_by_its_value(reduction):
     loss = F.cross_entropy(z, [1, 1], ignore_index=1, reduction=reduction)
     walk = trace(loss if reduction == "sum" else loss.sum())
     assert walk.entry(1).value == 0 and "cross_entropy" in str(walk)
+
+
+def test_backward_at_a_kink_lies_between_two_slopes():
+    """The row of padding is zeros, so relu is on its kink; of two equal rows a bag takes one."""
+    E = Embedding(3, 2, padding_idx=0, rng=0, dtype=np.float64)
+    walk = trace((F.relu(E([0, 2])) * np.array([[1.0, 2.0], [3.0, 4.0]])).sum())
+    told = walk.text(len(walk.forward) + 3, entry=(0, (0, 0)))
+    assert "DIFFERS" not in told and "on a kink" in told
+    table = Tensor([[1.0, 5.0], [1.0, 2.0]], requires_grad=True)
+    walk = trace(F.embedding_bag(table, [[0, 1]], mode="max").sum())
+    assert "on a kink" in walk.text(len(walk), entry=(0, (0, 0)))
+    wrong = differentiable(F.relu.forward, lambda dout, saved: 3 * dout, name="wrong")
+    walk = trace(wrong(Tensor([0.0], requires_grad=True)).sum())
+    assert "DIFFERS" in str(walk)
