@@ -5,7 +5,8 @@ weight would take as much memory again. So the numbers can change between forwar
 backward would then answer, without a word, for a point where forward never was. This is noticed:
 
     an optimiser's step, and    exactly: both say so by `wrote(array)`, which counts for all views
-    a lookup with max_norm      of the same memory
+    a lookup with max_norm      of one array (two arrays that were each made over a buffer of
+                                somebody else's, as by np.frombuffer, are looked at as below)
     anybody else's writes       by a sample. Of each array that is kept, about ENTRIES = 1,024
                                 numbers, spread evenly, are remembered, and looked at again before
                                 backward uses it: every number, when it has no more than that
@@ -114,7 +115,7 @@ def arrays(value: Any) -> Iterator[np.ndarray]:
 
 
 def owner(array: np.ndarray) -> np.ndarray:
-    """The array that all views of the same memory are views of."""
+    """The array that this one is a view of, itself where it is of none."""
     base = array.base
     while base is not None:
         if isinstance(base, np.ndarray):
@@ -132,7 +133,7 @@ def wrote(array: np.ndarray) -> None:
 
 
 def written_since(array: np.ndarray, time: int) -> bool:
-    """Whether `wrote` was called, after this time of `clock`, for any view of the same memory."""
+    """Whether `wrote` was called, after this time of `clock`, for any view of its owner."""
     return _last_write[ANY] > time and _last_write.get(id(owner(array)), -1) > time
 
 
