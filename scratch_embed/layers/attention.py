@@ -171,7 +171,9 @@ def _over_keys(real, shape: tuple[int, ...]) -> np.ndarray | None:
             f"real is {real.dtype}; it must be boolean, False at padding: real.astype(bool), or "
             "ids != padding_idx"
         )
-    if real.shape[-1:] != tokens[-1:] or real.ndim > len(tokens):
+    leading = zip(real.shape[::-1], tokens[::-1])
+    stretches = any(mine not in (1, size) for mine, size in leading)
+    if real.shape[-1:] != tokens[-1:] or real.ndim > len(tokens) or stretches:
         raise ValueError(
             f"real {real.shape} does not fit x {shape}: it holds one boolean for each "
             f"token, {tokens}"

@@ -46,10 +46,7 @@ class Layer:
 
     def generators(self) -> list[np.random.Generator]:
         """Every generator that a part of this layer draws from, as Dropout does, each once."""
-        parts = [part for _, part in _walk(self) if isinstance(part, Layer)]
-        held = [value for part in parts for value in vars(part).values()]
-        drawing = [value for value in held if isinstance(value, np.random.Generator)]
-        return list({id(rng): rng for rng in drawing}.values())
+        return [part for _, part in _walk(self) if isinstance(part, np.random.Generator)]
 
     def name_weights(self) -> None:
         """Call each weight by its path. Raises ValueError for two of the same path."""
@@ -119,7 +116,7 @@ class Layer:
 
 
 def _walk(root: Layer) -> Iterator[tuple[str, object]]:
-    """(path, thing) for everything below a layer that may hold weights, itself first, each once.
+    """(path, thing) for everything below a layer that may matter, itself first, each once.
 
     Because of that a part that holds its owner makes no circle; and nothing here is recursive, so
     parts may be nested to any depth.
@@ -135,7 +132,8 @@ def _walk(root: Layer) -> Iterator[tuple[str, object]]:
 
 
 def _inside(thing: object) -> Iterator[tuple[object, object]]:
-    """(name, value) for what a layer, list, tuple or dict holds that may be or hold a weight."""
+    """(name, value) for what a layer, list, tuple or dict holds that is or may hold a weight or a
+    generator."""
     if isinstance(thing, Layer):
         named = vars(thing).items()
     elif isinstance(thing, dict):
@@ -143,7 +141,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     else:
         named = enumerate(thing) if isinstance(thing, (list, tuple)) else ()
     for name, inner in named:
-        if isinstance(inner, (Tensor, Layer, dict, list, tuple)):
+        if isinstance(inner, (Tensor, Layer, dict, list, tuple, np.random.Generator)):
             yield name, inner
 
 

@@ -308,6 +308,7 @@ def test_every_layer_says_what_it_takes_what_it_raises_and_shows_an_example(name
         (lambda: layers.SelfAttention(4)(np.ones(4)), r"x has shape \(4,\); .*\(..., T, 4\)"),
         (lambda: layers.SelfAttention(4)(np.ones((2, 3))), r"x has shape \(2, 3\); .*T, 4\)"),
         (lambda: layers.SelfAttention(4)(np.ones((3, 4)), [True]), r"real \(1,\) does not fit x"),
+        (lambda: layers.SelfAttention(4)(np.ones((1, 2, 4)), [[True] * 2] * 5), r"real \(5, 2\)"),
         (lambda: layers.SelfAttention(4)(np.ones((3, 4)), [[True] * 3]), r"each token, \(3,\)"),
     ],
 )
@@ -356,3 +357,12 @@ def test_a_training_wants_its_own_optimizer_and_one_row_of_tokens():
         train(new, np.zeros((2, 3), int), sgd, 1, 2)
     with pytest.raises(ValueError, match="steps is -3"):
         train(new, np.arange(5), sgd, -3, 2)
+
+
+def test_generators_are_found_wherever_they_are_held():
+    class Mine(Layer):
+        def __init__(self):
+            self.rngs = {"a": [np.random.default_rng(0), np.random.default_rng(1)]}
+            self.drop, self.again = layers.Dropout(0.5, rng=2), self.rngs["a"][0]
+
+    assert len(Mine().generators()) == 3
