@@ -41,11 +41,13 @@ def paint(text: str, *styles: str, on: bool | None = None) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text that somebody else wrote: U+FFFD for each character that a terminal obeys.
-
-    Line feeds and tabs stay.
+    """A text that somebody else wrote: U+FFFD for each character that a terminal obeys, and for
+    half a pair of surrogates, which no file takes. Line feeds and tabs stay.
     """
-    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+    kinds = ("Cc", "Cs")
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in kinds else "\ufffd" for c in text
+    )
 
 
 def visible(text: str) -> int:

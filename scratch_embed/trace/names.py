@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scratch_embed.look.terminal import harmless
 from scratch_embed.tensor import Node, Tensor
 
 HELD = (Tensor, np.ndarray, list)  # what on a tape can have a name of its own
@@ -104,7 +105,7 @@ class Names:
         """Name the value, once: `wanted`, with a number behind it if asked for or if taken."""
         if id(value) in self._names:
             return
-        name = wanted
+        name = wanted = harmless(wanted)
         while numbered or name in self._taken:
             self._counts[wanted] += 1
             count = self._counts[wanted] + (not numbered)  # E, E_2, ... but leaf_1, leaf_2, ...

@@ -272,3 +272,15 @@ def test_wrong_use_is_told():
         trace(x.sum()).text(5)
     alone = trace(Tensor(2.0, requires_grad=True, name="w"))
     assert len(alone) == 0 and alone.gradients == {"w": 1.0} and "dw = 1" in str(alone)
+
+
+def test_a_name_that_a_terminal_would_obey_is_made_harmless(tmp_path):
+    x = Tensor([1.0, 2.0], requires_grad=True, name="\x1b[2Jred\ud800")
+    walk = trace((x * x).sum())
+    assert "\x1b" not in str(walk) and "\ufffd[2Jred\ufffd" in str(walk)
+    assert walk.html(tmp_path / "walk.html").exists()
+
+
+def test_a_sum_of_nothing_is_told():
+    walk = trace(Tensor(np.ones((2, 0)), requires_grad=True).sum())
+    assert " = 0" in str(walk) and "=  =" not in str(walk)

@@ -18,6 +18,8 @@ def summed(at: ForwardStep, index: Index) -> list[str]:
     axes = every if saved.axis is None else np.atleast_1d(saved.axis) % given.value.ndim
     kept = iter(index if not saved.keepdims else [i for k, i in enumerate(index) if k not in axes])
     line = given.value[tuple(slice(None) if k in axes else next(kept) for k in every)].reshape(-1)
+    if not len(line):
+        return []
     shown, rest = some(line)
     text = " + ".join([*map(factor, shown), *rest])
     mean = at.node.forward is reduce.mean_forward
