@@ -40,7 +40,7 @@ def properties(module: str, seed: int) -> tuple[int, int]:
 
         return run
 
-    for name, test in vars(importlib.import_module(module)).items():
+    for name, test in list(vars(importlib.import_module(module)).items()):
         if not name.startswith("test_"):
             continue
         test.hypothesis.inner_test = counted(test.hypothesis.inner_test)
