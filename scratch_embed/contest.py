@@ -153,6 +153,8 @@ class Player:
     def learn(self, text: str, tokens: int, rng) -> None:
         """Predict `tokens` tokens at random places of the text, 256 a step, with Adam."""
         rng, ids = np.random.default_rng(rng), self.cut.encode(text)
+        if not len(ids):
+            raise ValueError("text is empty; there is nothing to learn")
         contexts, adam = windows(ids, self.length), Adam(self.model.parameters(), lr=RATE)
 
         def loss(rng: np.random.Generator) -> Tensor:
@@ -178,6 +180,8 @@ class Player:
 
         Counts 3 and 1 of two rows: p = 4/6 and 2/6, which is 0.585 and 1.585 bits.
         """
+        if not unseen:
+            raise ValueError("unseen is empty, and has no bits for each character")
         counts = count_ids(self.cut.encode(known), len(self.cut.tokens)) + 1
         return float(-np.log2(counts / counts.sum())[self.cut.encode(unseen)].sum() / len(unseen))
 

@@ -13,6 +13,7 @@ PyTorch's cosine_similarity gives as well. NaN and infinity are refused with the
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from scratch_embed.arguments import array_of
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.lengths import lengths
 
+LIMIT = 1 << 31  # bytes that a table of all pairs may take
 MEASURES = ("cosine", "euclidean")
 
 
@@ -92,6 +94,7 @@ def distances(table) -> np.ndarray:
     The smallest distance of the six words is cat-dog, 0.0860. Next is the-on, 0.1153.
     """
     table = _table(table)
+    _check_pairs(len(table))
     # Row by row. The shortcut |a|^2 + |b|^2 - 2 a.b cancels badly just where rows are close.
     return np.stack([lengths(table - row) for row in table])
 
@@ -103,6 +106,7 @@ def cosines(table) -> np.ndarray:
     itself.
     """
     unit = unit_rows(table)
+    _check_pairs(len(unit))
     return np.clip(unit @ unit.T, -1.0, 1.0)
 
 
@@ -226,6 +230,14 @@ def _apart(table, measure: str) -> np.ndarray:
     if measure not in MEASURES:
         raise ValueError(f'measure is {measure!r}; choose "cosine" or "euclidean".')
     return -cosines(table) if measure == "cosine" else distances(table)
+
+
+def _check_pairs(num_rows: int) -> None:
+    if 8 * num_rows**2 > LIMIT:
+        raise ValueError(
+            f"a number for each pair of {num_rows:,} rows would take {8 * num_rows**2 / 2**30:.1f} "
+            f"GiB; take some of the rows, at most {math.isqrt(LIMIT // 8):,}"
+        )
 
 
 def _ranks(values) -> np.ndarray:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from scratch_embed.arguments import array_of
 from scratch_embed.files import replacing
 
 # Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
@@ -35,6 +36,8 @@ CYCLE = [
 ]
 MARKERS = "os^DvPX*"  # a second cue beside the colour
 LINES = ["-", "--", "-.", ":"]
+
+PLAIN = {"parse_math": False}  # a word may be "$$"
 
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so every machine draws the same letters
@@ -66,7 +69,7 @@ def figure(
         FigureCanvasAgg(fig)
         axes = fig.subplots(rows, cols)
         if title:
-            fig.suptitle(title)
+            fig.suptitle(title, **PLAIN)
     return fig, axes
 
 
@@ -120,7 +123,10 @@ def heatmap(
     array = _matrix(array)
     for name, names, count in (("rows", rows, len(array)), ("cols", cols, array.shape[1])):
         _same_length(name, names, count)
-    limit = limit or float(np.nanmax(np.abs(array), initial=0.0)) or 1.0
+    if limit is None:
+        limit = float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) or 1.0
+    if not 0 < limit < np.inf:
+        raise ValueError(f"limit is {limit!r}; it must be a finite number above 0, or None")
     image = ax.imshow(array, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
     _cell_ticks(ax, array.shape, rows, cols)
     if values:
@@ -177,11 +183,11 @@ def bars(
         _same_length(name or "values", numbers, len(labels))
         left = where + (i - (len(series) - 1) / 2) * width
         drawn = ax.bar(
-            left, numbers, width, color=CYCLE[i % len(CYCLE)], label=name or None, edgecolor="white"
+            left, numbers, width, color=CYCLE[i % len(CYCLE)], label=_named(name), edgecolor="white"
         )
         if fmt:
             ax.bar_label(drawn, labels=[fmt.format(n) for n in numbers], fontsize=9, padding=2)
-    ax.set_xticks(where, labels)
+    ax.set_xticks(where, labels, **PLAIN)
     if log:
         ax.set_yscale("log")
     ax.margins(y=0.12 if fmt else 0.05)
@@ -211,20 +217,13 @@ def scatter_labels(
     kinds = list(groups) if groups is not None else [""] * len(points)
     for i, kind in enumerate(dict.fromkeys(kinds)):
         chosen = points[[k == kind for k in kinds]]
-        ax.scatter(
-            *chosen.T,
-            s=45,
-            color=CYCLE[i % len(CYCLE)],
-            edgecolor="black",
-            linewidth=0.5,
-            marker=MARKERS[i % len(MARKERS)],
-            label=str(kind) or None,
-            zorder=2,
-        )
+        look = {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)], "s": 45}
+        edge = {"edgecolor": "black", "linewidth": 0.5}
+        ax.scatter(*chosen.T, **look, **edge, label=_named(kind), zorder=2)
     line = {"arrowstyle": "-", "lw": 0.5, "color": "0.5", "relpos": (0, 0.5), "shrinkA": 1}
     words = [
         ax.annotate(label, point, xytext=(6, 4), textcoords="offset points", fontsize=10, zorder=3,
-                    arrowprops=line)
+                    arrowprops=line, **PLAIN)
         for point, label in zip(points, labels, strict=True)
     ]  # fmt: skip
     ax.margins(0.12)
@@ -256,7 +255,7 @@ def lines(
             marker=marker,
             lw=1.8,
             ms=4,
-            label=name or None,
+            label=_named(name),
         )
     if logx:
         ax.set_xscale("log")
@@ -268,12 +267,18 @@ def lines(
 
 def _finish(ax, xlabel, ylabel, title, legend, beside=False) -> None:
     """Labels, title and, if asked for, a legend: inside where it fits best, or beside the axes."""
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    ax.set_title(title)
+    ax.set_xlabel(xlabel, **PLAIN)
+    ax.set_ylabel(ylabel, **PLAIN)
+    ax.set_title(title, **PLAIN)
     if legend:
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
-        ax.legend(fontsize=10, frameon=not beside, **place)
+        for text in ax.legend(fontsize=10, frameon=not beside, **place).get_texts():
+            text.set_parse_math(False)
+
+
+def _named(name) -> str | None:
+    """What a legend shows. Matplotlib leaves out whose name begins with _, but for a hair space."""
+    return f"\u200a{name}" if str(name).startswith("_") else str(name) or None
 
 
 def _stack(ax, words) -> None:
@@ -323,15 +328,15 @@ def _frame_rows(ax, rows, shape) -> None:
 def _cell_ticks(ax, shape, rows, cols) -> None:
     """Name every cell when names are given, or when there are few enough to number."""
     if rows is not None or shape[0] <= 20:
-        ax.set_yticks(range(shape[0]), range(shape[0]) if rows is None else rows)
+        ax.set_yticks(range(shape[0]), range(shape[0]) if rows is None else rows, **PLAIN)
     if cols is not None or shape[1] <= 20:
-        ax.set_xticks(range(shape[1]), range(shape[1]) if cols is None else cols)
+        ax.set_xticks(range(shape[1]), range(shape[1]) if cols is None else cols, **PLAIN)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
 
 
 def _matrix(array, name: str = "array") -> np.ndarray:
-    array = np.asarray(array, dtype=np.float64)
+    array = array_of(array, name).astype(np.float64)
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{name} must be a table with cells, but its shape is {array.shape}.")
     return array

@@ -244,6 +244,8 @@ def test_integers_and_float32_are_computed_in_float64():
         (lambda: neighbour_accuracy(WORDS, range(6), "dot"), ValueError, "'dot'"),
         (lambda: rank_correlation([1, 1], [1, 2]), ValueError, "no order"),
         (lambda: pca(WORDS, 4), ValueError, r"1\.\.3"),
+        (lambda: distances(np.zeros((20_000, 1))), ValueError, "would take 3.0 GiB; take some"),
+        (lambda: cosines(np.zeros((20_000, 1))), ValueError, "at most 16,384"),
         (lambda: effective_rank(np.zeros((2, 2))), ValueError, "all zeros"),
         (lambda: energy(np.zeros((2, 2))), ValueError, "all zeros"),
     ],

@@ -141,3 +141,25 @@ def test_the_palette_is_the_published_one_and_its_colours_differ():
 def test_bad_input_gets_a_sentence(call, error, words):
     with pytest.raises(error, match=words):
         call(plot.figure()[1])
+
+
+def test_words_are_words_and_no_mathematics_and_none_is_left_out_of_a_legend(tmp_path):
+    fig, ax = plot.figure(title="$5 and $6")
+    plot.scatter_labels(ax, [[0, 0], [1, 1]], ["$$", "$a_1$"], ["_", "$$"], title="costs $5 or $6")
+    plot.save(fig, tmp_path / "words.png")
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [text.strip() for text in legend] == ["_", "$$"]
+    fig, (left, right) = plot.figure(1, 2)
+    plot.heatmap(left, np.eye(2), rows=["$$", "b"])
+    plot.bars(right, ["$$", "b"], {"_a": [1, 2], "b": [1, 2]})
+    plot.save(fig, tmp_path / "cells.png")
+
+
+def test_an_infinite_cell_does_not_set_the_limits_of_colours():
+    _, ax = plot.figure()
+    plot.heatmap(ax, np.array([[1.0, np.inf], [-2.0, 0.5]]))
+    assert ax.images[0].get_clim() == (-2, 2)
+    with pytest.raises(ValueError, match="limit is 0"):
+        plot.heatmap(ax, np.eye(2), limit=0)
+    with pytest.raises(TypeError, match="array is a masked array"):
+        plot.heatmap(ax, np.ma.ones((2, 2)))

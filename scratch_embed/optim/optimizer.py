@@ -39,7 +39,7 @@ class Optimizer:
     A NaN or an infinity in a gradient is followed like any other number, as in PyTorch: it
     spoils the entries that it belongs to (under RowAdagrad their whole row) and their state.
     To look for one would cost a pass over every gradient; where you expect it, ask
-    `np.isfinite(param.grad).all()` before the step.
+    `np.isfinite(param.grad).all()` before the step; of a RowGrad its `values`.
 
     Raises, when constructed: TypeError for a parameter that is no Tensor and an option that is no
     number; ValueError for no parameters, one that was computed or is in two groups, and an option

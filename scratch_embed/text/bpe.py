@@ -189,7 +189,7 @@ def train(
     The vocabulary gets at most (alphabet + 1 + num_merges) rows in character mode, 256 + num_merges
     in byte mode. A text too small to be worth compiled loops goes to `merge_steps` itself.
     """
-    check_options(text, num_merges, unit, ties, min_count)
+    check_options(text, num_merges, unit, ties, min_count, boundaries)
     options = {"unit": unit, "ties": ties, "min_count": min_count}
     if len(text) * num_merges <= SMALL:
         steps = merge_steps(text, num_merges, boundaries=boundaries, **options)
@@ -198,7 +198,7 @@ def train(
         words = split_words(text) if boundaries else [text]
         merges = fast_merges(words, num_merges, progress=progress, **options)
     alphabet = tuple(sorted(set(text))) if unit == "character" else BYTES
-    return BPE(tuple(merges), alphabet, unit, boundaries)
+    return BPE(tuple(merges), alphabet, unit, bool(boundaries))
 
 
 def load(path: str | os.PathLike) -> BPE:

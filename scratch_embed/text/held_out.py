@@ -50,7 +50,10 @@ class HeldOut:
             share /= share.sum()
         found = [np.concatenate(a) for a in zip(*(examples(t, model, window) for t in texts))]
         if not len(found[0]):
-            raise ValueError("no two words of the held-out text are neighbours; give more text")
+            raise ValueError(
+                "no two words of the held-out text are neighbours; give more text, or a larger "
+                "subsample_at"
+            )
         some = rng.permutation(len(found[0]))[:most]
         self.contexts, self.present, self.targets = (array[some] for array in found)
         known = np.log(np.maximum(share, TINY))

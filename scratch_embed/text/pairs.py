@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
+from scratch_embed.arguments import check_flag
+
 Token = TypeVar("Token", str, bytes)
 
 UNITS = ("character", "byte")
@@ -87,7 +89,7 @@ def merge_steps(
                 sorts first.
     min_count   stop when no pair occurs this often.
     """
-    check_options(text, num_merges, unit, ties, min_count)
+    check_options(text, num_merges, unit, ties, min_count, boundaries)
     words = [symbols(word, unit) for word in (split_words(text) if boundaries else [text])]
     for _ in range(num_merges):
         counts: dict = {}
@@ -119,8 +121,11 @@ def symbols(word: str, unit: str) -> list:
     return list(word) if unit == "character" else [bytes([b]) for b in word.encode("utf-8")]
 
 
-def check_options(text: str, num_merges: int, unit: str, ties: str, min_count: int) -> None:
+def check_options(
+    text: str, num_merges: int, unit: str, ties: str, min_count: int, boundaries: bool
+) -> None:
     """The arguments of training: ValueError or TypeError names the first one that is wrong."""
+    check_flag(boundaries, "boundaries")
     check_text(text)
     if not text:
         raise ValueError("text is empty: there is nothing to count.")

@@ -449,3 +449,14 @@ def test_what_is_done_about_errors_is_one_of_two(errors):
     for use, given in ((tokenizer.encode, "the"), (tokenizer.pieces, ""), (tokenizer.decode, [1])):
         with pytest.raises(ValueError, match="errors is .* it must be 'replace' or 'strict'"):
             use(given, errors=errors)
+
+
+@pytest.mark.parametrize("boundaries", [1, "no", None])
+def test_boundaries_are_a_switch(boundaries):
+    with pytest.raises(TypeError, match="boundaries is .* True or False"):
+        bpe.train("the cat", 2, boundaries=boundaries)
+
+
+def test_a_switch_of_numpy_is_saved_as_well(tmp_path):
+    made = bpe.train("the cat sat", 3, boundaries=np.True_, progress=False)
+    assert bpe.load(made.save(tmp_path / "b.bpe")) == made
