@@ -77,6 +77,7 @@ def check(trial):
             mistakes=_mistakes(E, ids, t),
             E=E,
         )
+    trial.same("state_forward", mistakes=FORWARD, E=40 * E, ids=ids, t=t)
 
 
 def _state(E, ids, query):
@@ -85,7 +86,13 @@ def _state(E, ids, query):
     return e / e.sum() @ x
 
 
+def _overflowing(E, ids, t):
+    with np.errstate(all="ignore"):
+        return _state(E, ids, E[ids][t])
+
+
 FORWARD = {
+    ("state_forward lets e^score overflow: take off the largest score first", r"exp"): _overflowing,
     ("state_forward takes the plain mean of the rows: the weights come from the scores",
      r"mean|return"): lambda E, ids, t: E[ids].mean(axis=0),
     ("state_forward mixes with weights that do not sum to 1: divide by the sum of e^score",

@@ -70,6 +70,8 @@ def check(trial):
         for code in (nudged, size * (last + scored), size * scored, size * read.sum(axis=0),
                      6 * nudged, -nudged, 0 * nudged):  # fmt: skip
             trial.same("diagnose", mistakes=MISTAKES, code=code + noise, nudged=nudged, ids=ids)
+    nothing = np.zeros((3, 2))
+    trial.same("diagnose", mistakes=MISTAKES, code=nothing, nudged=nothing, ids=np.array([0]))
 
 
 def _parts(E, W, ids, targets):

@@ -74,6 +74,7 @@ def check(trial):
         trial.same("put_back", mistakes=ORDERS, ids=ids, answers=answers)
         dout = rng.standard_normal((9, 3))
         trial.same("send_back", mistakes=SUMS, ids=ids, dout=dout, num_shards=S)
+    trial.same("put_back", mistakes=ORDERS, ids=ids, answers=(table[distinct],))  # a single shard
     few = np.array([3, 3])
     trial.same("route", mistakes=ROUTES, ids=few, num_shards=3)
     trial.same("send_back", mistakes=SUMS, ids=few, dout=np.ones((2, 2)), num_shards=3)

@@ -161,6 +161,8 @@ LATER = [
     ),
     *of(
         "attention_backward",
+        ("overflow", "np.exp(s - s.max(axis=1, keepdims=True))", "np.exp(s)",
+         "lets e^score overflow"),
         ("not divided", "dq = ds @ k / root\n    dk = ds.T @ q / root",
          "dq = ds @ k\n    dk = ds.T @ q", "forgets to divide dq and dk by sqrt(D)"),
         ("divided twice", "dq = ds @ k / root\n    dk = ds.T @ q / root",

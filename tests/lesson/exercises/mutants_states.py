@@ -6,6 +6,7 @@ STATE = "    p = e / e.sum()\n    return"
 STATES = [
     *of(
         "contextual_row",
+        ("overflow", f"(x @ x[t]).max())\n{STATE}", f"0)\n{STATE}", "lets e^score overflow"),
         ("plain mean", "    return p @ x\n", "    return x.mean(axis=0)\n", "takes the plain mean"),
         ("not divided", STATE, "    p = np.exp(x @ x[t])\n    return", "do not sum to 1"),
         ("scores mix", "    return p @ x\n", "    return (x @ x[t]) @ x\n", "with the scores"),
@@ -58,6 +59,8 @@ STATES = [
     ),
     *of(
         "diagnose",
+        ("zeros are off", "np.abs(code - nudged) > allowed", "np.abs(code - nudged) >= allowed",
+         "right"),
         ("to the last bit", "np.abs(code - nudged) > allowed", "code != nudged", "every bit"),
         ("one allowance", "allowed = 1e-6 * np.abs(nudged).max()", "allowed = 1e-6",
          "small and large gradients"),
