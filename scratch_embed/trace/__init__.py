@@ -29,6 +29,7 @@ from scratch_embed.tensor import Tensor, tape
 from scratch_embed.trace.choice import Choice, checked
 from scratch_embed.trace.names import Names, variables
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, walk_backward, walk_forward
+from scratch_embed.watch import written_since
 from scratch_embed.working import Working
 
 __all__ = [
@@ -70,11 +71,23 @@ def traced(loss: Tensor, grad, names: dict[str, Tensor], scope: dict[int, str]) 
     tensors = tape(loss)
     for tensor in tensors:
         tensor.data  # noqa: B018 - of a lean tape, which has no numbers to tell, this is an error
+        _check_unmoved(tensor)
     book = Names(tensors, names, scope)
     forward = walk_forward(tensors, book)
     backward, gradients = walk_backward(tensors, start, book)
     leaves = {book.of(tensor): book.kept(tensor) for tensor in tensors if tensor.node is None}
     return Trace(book.of(loss), start, forward, backward, leaves, gradients)
+
+
+def _check_unmoved(tensor: Tensor) -> None:
+    """RuntimeError where an optimiser has moved an input since, whose numbers are others now."""
+    node = tensor.node
+    for value in node.inputs if node is not None else ():
+        if isinstance(value, Tensor) and written_since(value.data, node.line):
+            raise RuntimeError(
+                f"{value.name or 'an input'} of {node.name} has been written to since forward, as "
+                "by a step of an optimiser: run forward again before it is told"
+            )
 
 
 def step(loss: Tensor, /, grad: np.ndarray | None = None, **names: Tensor) -> None:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from scratch_embed import Embedding, Tensor
+from scratch_embed import SGD, Embedding, Tensor
 from scratch_embed import functional as F
 from scratch_embed.layers import Linear
 from scratch_embed.models import NextToken
@@ -366,3 +366,20 @@ def test_backward_at_a_kink_lies_between_two_slopes():
     wrong = differentiable(F.relu.forward, lambda dout, saved: 3 * dout, name="wrong")
     walk = trace(wrong(Tensor([0.0], requires_grad=True)).sum())
     assert "DIFFERS" in str(walk)
+
+
+@pytest.mark.parametrize("index", [(slice(None), [0, 1]), ([0, 2], 0), (0, [0, 1])])
+def test_an_index_of_several_parts_can_be_walked(index):
+    a = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="a")
+    walk = trace(a[index].sum())
+    assert "DIFFERS" not in str(walk) and walk.entry(len(walk)).value == 1
+
+
+def test_a_calculation_whose_inputs_were_moved_since_is_not_told():
+    b, c = (Tensor([1.0, 2.0], requires_grad=True, name=name) for name in "bc")
+    loss = (b + c).sum()
+    loss.backward()
+    SGD([b], lr=1.0).step()
+    with pytest.raises(RuntimeError, match="b of add has been written to since forward"):
+        trace(loss)
+    assert trace((b + c).sum()).entry(1).value == 3

@@ -57,7 +57,8 @@ def forward_entry(at: ForwardStep, index: Index) -> Working:
 
 def is_complex(at: ForwardStep) -> bool:
     """Whether there are complex numbers among what goes in and what comes out."""
-    return any(map(np.iscomplexobj, [at.out, *(held.value for held in at.inputs)]))
+    numbers = [at.out, *(held.value for held in at.inputs if isinstance(held.value, np.ndarray))]
+    return any(map(np.iscomplexobj, numbers))
 
 
 def complex_entry(name: str, value) -> Working:
