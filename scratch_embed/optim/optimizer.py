@@ -219,6 +219,8 @@ class Optimizer:
 
     def _check(self, param: Tensor, options: dict) -> None:
         """Whether the gradient of a parameter can be followed."""
+        if isinstance(param.data, np.generic):  # of a single number `t.data - step` is no array
+            param.data = np.array(param.data)
         w, g, whose = param.data, param.grad, f" of {param.name}" if param.name else ""
         if not isinstance(g, (np.ndarray, np.generic, RowGrad)):  # sums without axes are no arrays
             raise TypeError(f"gradient{whose} is a {type(g).__name__}, not an array or a RowGrad")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import array_of, check_count
 from scratch_embed.files import open_regular, replacing
 
 LONGEST_LINE = 1 << 24  # bytes: a word and a million numbers
@@ -65,7 +65,11 @@ def check_words(words: Sequence[str], vectors: np.ndarray) -> np.ndarray:
 
     Raises what `write_vectors` says.
     """
-    vectors = np.asarray(vectors)
+    if isinstance(words, (str, bytes, set, frozenset)):
+        raise TypeError(
+            f"words is a {type(words).__name__}; it must be a list of words, one for each row"
+        )
+    vectors = array_of(vectors, "vectors")
     if vectors.ndim != 2 or len(words) != len(vectors) or not vectors.size:
         raise ValueError(
             f"{len(words)} words and vectors {vectors.shape} do not fit: vectors is (V, D) with a "

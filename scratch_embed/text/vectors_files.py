@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.files import BAD_HEADER, open_regular, replacing
 from scratch_embed.text.vectors import WordVectors, check_words, read_vectors, write_vectors
 from scratch_embed.text.vectors_binary import read_binary, write_binary
@@ -34,7 +35,7 @@ def write_npz(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray
     """Write `words` (V,), as str, and `vectors` (V, D) as NumPy's .npz."""
     vectors = check_words(words, vectors)
     with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, words=np.array(words), vectors=vectors)
+        np.savez(file, words=np.array(list(words)), vectors=vectors)
 
 
 def read_npz(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
@@ -83,10 +84,10 @@ def write_projector(path: str | os.PathLike, words: Sequence[str], vectors: np.n
     vectors.tsv holds a line of numbers for each word, vectors_words.tsv the words in that order.
     """
     vectors, path = check_words(words, vectors), Path(path)
-    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines("\t".join(map(str, row)) + "\n" for row in vectors)
-    with replacing(words_beside(path)) as temporary:
-        temporary.write_bytes("".join(f"{word}\n" for word in words).encode("utf-8"))
+    with replacing(words_beside(path)) as beside, replacing(path) as temporary:  # both, or none
+        beside.write_bytes("".join(f"{word}\n" for word in words).encode("utf-8"))
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines("\t".join(map(str, row)) + "\n" for row in vectors)
 
 
 def words_beside(path: str | os.PathLike) -> Path:
@@ -133,6 +134,8 @@ def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
         )
     if ending == ".tsv":
         raise ValueError(f"{path} is for the projector alone; read the .npz, .bin or .txt instead")
+    if limit is not None:
+        limit = check_count(limit, "limit")
     if ending not in READERS:
         return read_vectors(path, duplicates="first", limit=limit)
     return READERS[ending](path, limit)

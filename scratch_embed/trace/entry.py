@@ -156,6 +156,8 @@ def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line
     except TypeError as error:
         return [Line("", (f"no nudge: {error}",))]
     slope = quotient({h: above, -h: below}.__getitem__, h)
+    if not math.isfinite(value) or not math.isfinite(slope):
+        return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
     verdict = _judge(slope, value, above, h, part) or _option(use.at, index)
     verdict = verdict or (KINK if _is_kink(f, value) else DIFFERS)
     digits = 6 - round(math.log10(h))

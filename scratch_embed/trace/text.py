@@ -248,5 +248,5 @@ class Page:
             self.line(f"{alias}{value.name} itself, no copy", "saved")
         elif isinstance(value, np.ndarray):
             self.array(field, value, "", "saved")
-        elif not hasattr(value, "_fields") and value != []:
+        elif not hasattr(value, "_fields") and not (isinstance(value, list) and not value):
             self.line(f"{field} = {option(value)}", "saved")

@@ -156,3 +156,11 @@ def test_without_warm_up_it_begins_at_the_top_and_a_warm_up_may_be_all():
 def test_counts_are_whole_numbers(arguments, words):
     with pytest.raises(ValueError, match=words):
         warmup_cosine(*arguments)
+
+
+def test_a_single_number_that_was_moved_by_hand_can_be_moved_by_a_rule():
+    w = Tensor(1.0, requires_grad=True)
+    w.data = w.data - 0.5  # np.float64, and no array
+    (w * w).backward()
+    SGD([w], lr=0.1).step()
+    assert float(w.data) == 0.4

@@ -71,6 +71,26 @@ def test_bytes_of_the_projectors_pair(tmp_path):
     assert (tmp_path / "two_words.tsv").read_bytes() == b"a\nb\n"
 
 
+def test_words_of_a_dict_are_a_list_and_a_set_has_no_order(tmp_path):
+    save(tmp_path / "v.npz", {"a": 0, "b": 1}, np.ones((2, 3), np.float32))
+    assert load(tmp_path / "v.npz").words == ("a", "b")
+    for words in ({"a", "b"}, "ab"):
+        with pytest.raises(TypeError, match="words is a .*; it must be a list of words"):
+            save(tmp_path / "w.npz", words, np.ones((2, 3), np.float32))
+    for limit in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="limit is"):
+            load(tmp_path / "v.npz", limit)
+
+
+def test_the_projectors_pair_is_replaced_together_or_not_at_all(tmp_path):
+    save(tmp_path / "v.tsv", ["a"], np.ones((1, 2)))
+    (tmp_path / "v_words.tsv").unlink()
+    (tmp_path / "v_words.tsv").mkdir()
+    with pytest.raises(OSError, match="v_words.tsv"):
+        save(tmp_path / "v.tsv", ["b"], np.zeros((1, 2)))
+    assert (tmp_path / "v.tsv").read_text() == "1.0\t1.0\n"
+
+
 def test_npz_is_read_with_numpy_alone(tmp_path):
     save(tmp_path / "v.npz", WORDS, some_vectors())
     with np.load(tmp_path / "v.npz", allow_pickle=False) as entries:

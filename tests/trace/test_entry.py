@@ -383,3 +383,21 @@ def test_a_calculation_whose_inputs_were_moved_since_is_not_told():
     with pytest.raises(RuntimeError, match="b of add has been written to since forward"):
         trace(loss)
     assert trace((b + c).sum()).entry(1).value == 3
+
+
+def test_one_neuron_and_single_numbers_can_be_walked():
+    w, x, b = (Tensor(v, requires_grad=True) for v in (0.5, 2.0, -1.0))
+    for loss in (F.tanh(w * x + b), F.sigmoid(w), F.sqrt((x * x).sum()), x ** np.float32(2)):
+        told = str(trace(loss))
+        assert "agrees" in told and "DIFFERS" not in told
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [F.log, F.sqrt, lambda x: x**-1, lambda x: (x + 1e308) ** 3.5],
+    ids=["log", "sqrt", "inverse", "overflow"],
+)
+def test_where_an_infinity_began_can_be_looked_for(loss):
+    with np.errstate(all="ignore"):
+        told = str(trace(loss(Tensor([0.0, 1.0], requires_grad=True)).sum()))
+    assert "inf" in told and "DIFFERS" not in told

@@ -34,20 +34,24 @@ UNARY = {  # the derivative, and how it is written
 
 def unary(at: ForwardStep, place: int, index: Index) -> Slopes:
     """A function of one array, from UNARY."""
-    a, out = float(at.inputs[0].value[index]), float(at.out[index])
+    a, out = np.float64(at.inputs[0].value[index]), np.float64(at.out[index])
     slope, text = UNARY[at.node.backward]
     names = {"a": entry(at.inputs[0].name, index), "out": entry(at.name, index)}
     numbers = {"a": factor(a), "out": factor(out)}
     said = dict.fromkeys((text.format(**names), text.format(**numbers)))
-    return Slopes(np.array([index], int), np.array([slope(a, out)]), lambda o: tuple(said))
+    with np.errstate(all="ignore"):  # NumPy's numbers say inf where Python's would raise
+        value = slope(a, out)
+    return Slopes(np.array([index], int), np.array([value]), lambda o: tuple(said))
 
 
 def power(at: ForwardStep, place: int, index: Index) -> Slopes:
     """a^exponent"""
-    a, exponent = float(at.inputs[0].value[index]), at.node.saved[1]
-    value = 0.0 if exponent == 0 else exponent * a ** (exponent - 1)
+    a, exponent = np.float64(at.inputs[0].value[index]), float(at.node.saved[1])
+    with np.errstate(all="ignore"):
+        value = 0.0 if exponent == 0 else exponent * a ** (exponent - 1)
     less = number(exponent - 1)
-    said = tuple(f"{exponent} {x}^{less}" for x in (entry(at.inputs[0].name, index), factor(a)))
+    times, both = number(exponent), (entry(at.inputs[0].name, index), factor(a))
+    said = tuple(f"{times} {x}^{less}" for x in both)
     return Slopes(np.array([index], int), np.array([value]), lambda o: said)
 
 
