@@ -80,7 +80,7 @@ def _update(artists, values: dict) -> dict[str, str]:
     for link in links:
         link.set_visible(values["tied"])
     hidden.set(h[None])
-    best = int(shown.logits.argmax())
+    best = np.flatnonzero(np.isclose(shown.logits, shown.logits.max(), rtol=0, atol=1e-9))
     bars.set(shown.logits, colors=["vermillion" if i == at else "sky blue" for i in range(4)])
     scores.set_text("Scores: E too" if values["tied"] else "Scores: rows of its own")
     state.set_text("h, what the last layer says")
@@ -93,7 +93,7 @@ def _update(artists, values: dict) -> dict[str, str]:
         "logit": f"{shown.logits[at]:+.2f}",
         "cosine of h and the row": f"{geometry.cosine(h, row):+.3f}" if length else "h is 0",
         "length of h, of the row": f"{np.linalg.norm(h):.2f}, {np.linalg.norm(row):.2f}",
-        "highest": WORDS[best] if h.any() else "none: h is 0",
+        "highest": " and ".join(WORDS[i] for i in best) if h.any() else "none: h is 0",
     }
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from scratch_embed import RMSProp, RowGrad, Tensor
+from scratch_embed import SGD, RMSProp, RowGrad, Tensor
 from scratch_embed.functional import lookup
 from scratch_embed.optim import clip_grad_norm, warmup_cosine
 

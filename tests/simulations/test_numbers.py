@@ -147,6 +147,7 @@ def test_tied_logits_and_counts_by_hand():
     scene.move(h0=-1.0, h1=0.5, h2=0.0)
     assert heights(scene.figure.axes[3])[1] == pytest.approx(-1 * 0.8 + 0.5 * -0.2)
     assert scene.move(h0=0.0, h1=0.0)["highest"] == "none: h is 0"
+    assert scene.move(tied=True, h0=0.0, h1=-0.6, h2=-0.6)["highest"] == "the and cat"
 
 
 # ---- scale ---------------------------------------------------------------------------------------
