@@ -209,10 +209,12 @@ def _same_digits(value: float, answer: float, figure: Figure, asked: str) -> str
 def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
     if figure.decimals > DIGITS:
         return ""
-    whole = 10.0**figure.decimals / figure.scale  # what is typed counts these
-    if math.isfinite(figure.high - figure.low) and figure.allows(answer):
+    asked_in = figure.value / value  # what one of the question's units is worth
+    whole = 10.0**figure.decimals * asked_in / figure.scale  # what is typed counts these
+    if math.isfinite(figure.high - figure.low) and figure.allows(answer * asked_in):
         return "It rounds to that. Give a digit more."
-    if math.trunc(answer * whole * (1 + 1e-12)) == round(value * whole) and value * answer > 0:
+    cut = math.trunc(answer * whole * (1 + 1e-12))
+    if cut and cut == round(value * whole) and value * answer > 0:
         return "Its digits are cut off there. Round them, or give one more."
     if answer == round(answer) == round(value) != value and "nearest" in asked:
         return "That is it before rounding."

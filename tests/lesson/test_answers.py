@@ -55,6 +55,9 @@ def test_what_names_no_single_option(typed):
         ("2097", 262.144, {"asked": "How many MB?"}, "A byte has 8 bits"),
         ("14", 1.4, {}, "slipped by one place"),
         # another rounding
+        ("2.5 MB", 2.549, {"asked": "How many MB?"}, "rounds to that"),
+        ("2.5 MB", 2.59, {"asked": "How many MB?"}, "cut off"),
+        ("105 MiB", 105, {"asked": "How many MB?"}, "MiB count in powers of 1,024, MB in"),
         ("0.6", 0.5799, {}, "rounds to that"), ("0.57", 0.5799, {}, "cut off"),
         ("262.144", 262, {"tolerance": 0, "asked": "To the nearest?"}, "before rounding"),
         # sign, a repeat, another place
@@ -108,6 +111,8 @@ def test_how_far_a_wrong_number_is(typed, answer, told):
         ("41", 5, {"slips": {"20-40": "too many"}}), ("-3", 0, {"slips": {"> 0": "none"}}),
         ("a", "two", {"options": ["one", "two"]}), ("0.5", 1.4, {"parts": [0.8, 0.6]}),
         ("0.25", 0.262144, {}),  # no bytes are asked for
+        ("7 MB", 400, {"asked": "How many MB?"}), ("3 GB", 400, {"asked": "How many MB?"}),
+        ("2 million", 30, {"asked": "How many million?"}),
         ("1e-320", 0.5, {}), ("0." + "1" * 400, 0.5, {}),
         ("3 4", np.array([0.1, 0.2]), {}), ("0.9", 1.4, {"parts": [0.9]}),
     ],

@@ -123,7 +123,8 @@ def interrupted(rng: np.random.Generator) -> Iterator[None]:
         signal.signal(signal.SIGALRM, signal.default_int_handler)  # what Ctrl-C calls
         for step in range(1, 201):
             try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-4, 5e-3))
+                # and once more: Python passes over one that comes while it deletes something
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-4, 5e-3), 1.0)
                 while True:
                     check_kernels(rng)
                     checkpoint.save(path, step=step, weight=weight + step)
