@@ -7,6 +7,7 @@
     *_loops.py           the loops, in plain Python: tables, optimiser steps, BPE, skip-gram
     words.py             what a loop may say that plain Python does not know
     compiling.py         how a loop is compiled when it is first needed
+    instructions.py      what its words become then, written by hand
     kept.py              how it is kept on disk
     threads.py           how it is run, on one thread or on several
     uninterrupted.py     what Ctrl-C has to wait for

@@ -117,9 +117,7 @@ class Embedding(Layer):
             raise TypeError(f"array is {array.dtype}; a table holds float32 or float64")
         learn = not check_flag(freeze, "freeze")
         layer = cls.__new__(cls)
-        layer._set_up(
-            array, learn, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-        )
+        layer._set_up(array, learn, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         return layer
 
     def _set_up(self, rows, learn, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):

@@ -20,7 +20,7 @@ from scratch_embed.arguments import check_count, check_names, fitted
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text import word2vec_fast, word2vec_softmax
 from scratch_embed.text.held_out import HeldOut
-from scratch_embed.text.word2vec import subsample
+from scratch_embed.text.word2vec import check_rate, subsample
 
 LOSSES = ("negative", "softmax")
 STRETCH = 1 << 20  # words
@@ -67,8 +67,7 @@ class Training:
         check_count(settings.epochs, "epochs")
         if settings.loss not in LOSSES:
             raise ValueError(f"loss is {settings.loss!r}; it must be 'negative' or 'softmax'")
-        if not 0 < settings.lr < np.inf:
-            raise ValueError(f"lr is {settings.lr}; it must be a finite number above 0")
+        check_rate(settings.lr)
         for name in ("subsample_at", "power"):
             if not 0 <= getattr(settings, name) < np.inf:
                 raise ValueError(f"{name} is {getattr(settings, name)}; it must be 0 or more")
@@ -163,8 +162,7 @@ class Training:
         self.start, self.stop, self.first = start, min(start + STRETCH, self.size), 0
         text = check_ids(self.ids[start : self.stop], len(self.counts))
         text = text[np.arange(start, self.stop) % self.period < self.period - self.span]
-        threshold = self.settings.subsample_at
-        self.text = subsample(text, self.counts, threshold, self.rng) if threshold else text
+        self.text = subsample(text, self.counts, self.settings.subsample_at, self.rng)
 
     def _judge(self) -> None:
         loss = self.judge(self.tables.vectors, self.tables.outputs)

@@ -27,7 +27,7 @@ from scratch_embed.training.command import (
     positive,
     share,
     start,
-)  # fmt: skip
+)
 from scratch_embed.training.nearest import nearest_words, picture
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.reading import WHAT, fresh_ids, ids_of, pieces_of, take_over

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import warnings
 
@@ -13,7 +12,7 @@ from scratch_embed import SGD, Embedding, layers
 from scratch_embed import functional as F
 from scratch_embed.layers.head import first_loss
 from scratch_embed.layers.layer import Layer
-from scratch_embed.models import NextToken, train
+from scratch_embed.models import NextToken
 
 F64 = {"dtype": np.float64, "rng": 0}
 
@@ -336,27 +335,9 @@ def test_a_switch_is_true_or_false(use):
         use()
 
 
-def test_a_training_that_ends_early_gives_the_losses_that_there_are():
-    model = NextToken(5, 3, rng=0)
-    sgd = SGD([model.embed.weight], lr=0.1)
-    run = train(model, np.arange(5), sgd, 6, 2, progress=lambda steps: itertools.islice(steps, 2))
-    assert run.losses.shape == (2,) and np.isfinite(run.losses).all()
-
-
 def test_a_mask_is_not_loaded_from_a_state():
     with pytest.raises(TypeError, match="weight is a masked array"):
         layers.Embedding(1, 2).load_state_dict({"weight": np.ma.ones((1, 2))})
-
-
-def test_a_training_wants_its_own_optimizer_and_one_row_of_tokens():
-    old, new = NextToken(5, 3, rng=0), NextToken(5, 3, rng=1)
-    with pytest.raises(ValueError, match="optimizer moves none of the weights of model"):
-        train(new, np.arange(5), SGD(old.parameters(), lr=0.1), 1, 2)
-    sgd = SGD(new.parameters(), lr=0.1)
-    with pytest.raises(ValueError, match=r"tokens has shape \(2, 3\); it must be \(N,\)"):
-        train(new, np.zeros((2, 3), int), sgd, 1, 2)
-    with pytest.raises(ValueError, match="steps is -3"):
-        train(new, np.arange(5), sgd, -3, 2)
 
 
 def test_generators_are_found_wherever_they_are_held():
