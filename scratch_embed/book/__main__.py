@@ -13,6 +13,7 @@ for library in ("OPENBLAS", "MKL"):  # as in lessons/__main__.py, and for the sa
 from scratch_embed.book import html, links, notebook
 from scratch_embed.book.running import Ran, judged, ran, simulations
 from scratch_embed.book.site import Site
+from scratch_embed.files import sentence
 from scratch_embed.lesson.tools import course_folder
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.simulations import NAMES
@@ -28,7 +29,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = made.parse_args(argv)
     make = notebooks if arguments.what == "notebooks" else book
     try:
+        (BUILD / "pages").mkdir(parents=True, exist_ok=True)  # where it cannot be made, say so now
         return make(Course(course_folder()), arguments.quick)
+    except OSError as error:
+        print(sentence(error), file=sys.stderr)
+        return 1
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1

@@ -41,13 +41,15 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
 
     chosen = cases(options.seed)
-    if options.op:
+    if options.op is not None:
         known = sorted({case.name for case in chosen})
         chosen = [case for case in chosen if case.name == options.op]
         if not chosen:
             parser.error(f"no operation is called {options.op!r}; there are {', '.join(known)}")
     elif options.study:
         parser.error("--study takes one operation: name it, as in --op lookup --study")
+    if options.figure and not options.study:
+        parser.error("--figure is the picture of --study: give --study too")
 
     print(HEAD)
     reports = [check(case, options.seed, title) for case, title in zip(chosen, titles(chosen))]

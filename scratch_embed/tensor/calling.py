@@ -50,6 +50,22 @@ def _argument(operation: Callable, place: int) -> str:
     return f"{operation.__name__}: {names[min(place, len(names) - 1)]}"
 
 
+def in_place(sign: str, operate: Callable) -> Callable:
+    """`x -= y` of what was computed, which is `x = x - y`. TypeError of a weight: it would stay as
+    it is, and only its name here would be that of a new tensor."""
+
+    def assigned(tensor: Variable, other: Any):
+        if tensor.requires_grad and tensor.node is None:
+            raise TypeError(
+                f"`w {sign}= x` gives the name w to a new tensor and does not change "
+                f"{tensor.name or 'this weight'}: write `w.data {sign}= x` with an array x, or, "
+                f"for a new tensor, `w = w {sign} x`"
+            )
+        return operate(tensor, other)
+
+    return assigned
+
+
 def describe(operation: Callable, forward: Callable, name: str) -> None:
     """Give the operation its name, the docstring of `forward`, and a signature with Tensors.
 

@@ -10,7 +10,7 @@ import numpy as np
 from scratch_embed.arguments import array_of, check_flag, check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.rows import RowGrad
-from scratch_embed.tensor.calling import check_option, describe, plain
+from scratch_embed.tensor.calling import check_option, describe, in_place, plain
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
 from scratch_embed.tensor.recording import recording
 from scratch_embed.tensor.tape import Node, check_learnable
@@ -116,6 +116,13 @@ class Tensor(Readable):
 
     def __neg__(self):
         return neg(self)
+
+    __iadd__ = in_place("+", __add__)
+    __isub__ = in_place("-", __sub__)
+    __imul__ = in_place("*", __mul__)
+    __itruediv__ = in_place("/", __truediv__)
+    __imatmul__ = in_place("@", __matmul__)
+    __ipow__ = in_place("**", __pow__)
 
     def __getitem__(self, index):
         return getitem(self, bare(index) if isinstance(index, tuple) else index)

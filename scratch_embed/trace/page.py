@@ -53,10 +53,15 @@ function press(key) {{
 }}
 document.addEventListener("keydown", e => {{
   if (e.ctrlKey || e.altKey || e.metaKey) return;
+  const pressed = e.key === "Enter" || e.key === " ";
+  if (pressed && e.target.tagName === "BUTTON") return;  // the button clicks
   if (press(e.key)) e.preventDefault();
 }});
 for (const b of document.querySelectorAll("button"))
-  b.addEventListener("click", () => {{ press(b.dataset.key); b.blur(); }});
+  b.addEventListener("click", e => {{
+    press(b.dataset.key);
+    if (e.detail) b.blur();  // after a mouse, Enter means on again
+  }});
 show();
 </script>
 </html>

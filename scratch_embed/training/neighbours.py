@@ -76,7 +76,7 @@ def work(run: Run) -> int:
     print(f"{len(table.words):,} words, {table.unit.shape[1]} numbers each: {options.vectors}")
     asked = options.words
     if not (asked or options.analogy or options.analogies or options.similarity):
-        asked = [table.words[row] for row in some_rows(len(table.words))]
+        asked = [table.words[row] for row in some_rows(len(table.words)) if table.unit[row].any()]
     results["words"] = len(table.words)
     results["nearest"] = {word: table.nearest(word, options.nearest) for word in asked}
     for word, near in results["nearest"].items():
@@ -107,14 +107,18 @@ class Table:
         self.index = {word: row for row, word in enumerate(words)}
 
     def find(self, word: str) -> int | None:
-        """The row of a word, or of its lower case; None without either."""
-        return self.index.get(word, self.index.get(word.lower()))
+        """The row of a word, or of its lower case; None without either, and for a row of zeros,
+        which has no direction."""
+        row = self.index.get(word, self.index.get(word.lower()))
+        return row if row is None or self.unit[row].any() else None
 
     def row(self, word: str) -> int:
         """The row of a word, or of its lower case; ValueError, with likely ones, without either."""
         row = self.find(word)
         if row is not None:
             return row
+        if {word, word.lower()} & self.index.keys():
+            raise ValueError(f"the vector of {word!r} is all zeros: no direction, and no neighbour")
         close = difflib.get_close_matches(word.lower(), self.words[:20_000], 3)
         hint = f" Near it in letters: {', '.join(close)}." if close else ""
         raise ValueError(f"{word!r} has no vector here.{hint}")

@@ -198,3 +198,10 @@ def test_the_command_makes_a_book_of_any_course(tmp_path, monkeypatch, capsys):
     (lessons / "ch00_one.py").write_text(text.replace("print", "pint"), encoding="utf-8")
     assert command.main(["html"]) == 1
     assert "NameError" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(tmp_path, monkeypatch, capsys):
+    (tmp_path / "build").touch()
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["notebooks"]) == 1
+    assert "build" in capsys.readouterr().err

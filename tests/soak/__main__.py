@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 
+from scratch_embed.training.command import positive
 from tests.soak.batch import CLOSING, NAMES
 
 HANG = 300  # seconds that a batch may take; they take a few
@@ -18,7 +19,7 @@ HANG = 300  # seconds that a batch may take; they take a few
 def main() -> int:
     """0 when no defect was found, 1 otherwise; Ctrl-C ends it as the time does."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=20, help="how long (20)")
+    parser.add_argument("--minutes", type=positive, default=20, help="how long (20)")
     parser.add_argument("--seed", type=int, help="of the first batch (the time of day)")
     parser.add_argument("--only", choices=NAMES, nargs="+", default=NAMES, help="these batches")
     options = parser.parse_args()

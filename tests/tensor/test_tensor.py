@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import operator
+import re
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -299,3 +302,23 @@ def test_sums_and_means_drop_their_axis_unless_it_is_to_stay():
     for reduce in (t.sum, t.mean):
         assert reduce().shape == () and reduce(axis=1).shape == (2,)
         assert reduce(axis=1, keepdims=True).shape == (2, 1)
+
+
+IN_PLACE = {
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv,
+    "@": operator.imatmul, "**": operator.ipow,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", IN_PLACE)
+def test_a_weight_is_not_changed_by_a_new_tensor_of_its_name(sign):
+    other = 2.0 if sign == "**" else np.full((2, 2), 2.0)
+    weight = leaf(np.ones((2, 2)))
+    weight.name = "table"
+    way_out = re.escape(f"does not change table: write `w.data {sign}= x`")
+    for how in (nullcontext, no_grad):
+        with how(), pytest.raises(TypeError, match=way_out):
+            IN_PLACE[sign](weight, other)
+    plain, computed = Tensor(np.ones((2, 2))), weight * 1.0
+    for left in (plain, computed):  # as Python has it, x = x + y
+        assert IN_PLACE[sign](left, other) is not left and (left.numpy() == 1).all()

@@ -41,6 +41,26 @@ def test_neighbours_are_told_kept_and_drawn(capsys):
     assert Path("build/neighbours/results.png").stat().st_size > 10_000
 
 
+def test_words_may_stand_on_both_sides_of_an_option():
+    assert neighbours.main(["animals.npz", "dog", "--nearest", "2", "cat"]) == 0
+    assert list(results()["nearest"]) == ["dog", "cat"]
+    assert neighbours.main(["--nearest", "2", "animals.npz", "cat"]) == 0
+    assert list(results()["nearest"]) == ["cat"]
+
+
+def test_a_row_of_zeros_has_no_neighbours(capsys):
+    save("padded.npz", ["<pad>", *ANIMALS], np.array([[0, 0, 0], *ANIMALS.values()], np.float32))
+    for asked in (["<pad>"], ["--analogy", "dog", "puppy", "<pad>"]):
+        assert neighbours.main(["padded.npz", *asked]) == 1
+        assert "the vector of '<pad>' is all zeros: no direction" in capsys.readouterr().err
+    assert neighbours.main(["padded.npz"]) == 0  # some rows, but not this one
+    assert "<pad>" not in results()["nearest"]
+    pairs = "dog puppy 9\ncat kitten 9\ndog cat 5\ndog stone 0\ndog <pad> 7\n"
+    Path("people.txt").write_text(pairs, encoding="utf-8")
+    assert neighbours.main(["padded.npz", "--similarity", "people.txt"]) == 0
+    assert results()["similarity"]["used"] == 4
+
+
 def test_analogies_with_the_inputs_left_out_and_allowed(capsys):
     assert neighbours.main(["animals.npz", "--analogy", "dog", "puppy", "cat"]) == 0
     found = results()["analogies"][0]

@@ -18,7 +18,7 @@ import inspect
 import math
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,6 +51,7 @@ class Asked:
         given = self.signature.bind(*args, **kwargs).arguments
         expected = self.ours(**copies(given))
         handed = {k: v if k in self.in_place else copied(v) for k, v in given.items()}
+        litter([*given.values(), *(expected if isinstance(expected, tuple) else (expected,))])
         got = self.call(*handed.values())
         for name, value in handed.items():
             if name not in self.in_place and not untouched(value, given[name]):
@@ -229,6 +230,17 @@ def copied(value: Any) -> Any:
 def copies(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call, each a copy."""
     return {name: copied(value) for name, value in arguments.items()}
+
+
+def litter(values: Iterable[Any]) -> None:
+    """Leave NaN in the memory from which the next arrays of these shapes are likely to be made.
+
+    np.empty, and a ufunc with `where` and without `out`, show what lay there before: too often the
+    right answer of a moment ago.
+    """
+    shapes = {value.shape for value in values if isinstance(value, np.ndarray)}
+    held = [np.full(shape, np.nan) for shape in shapes for _ in range(8)]  # NumPy keeps 7 of a size
+    del held
 
 
 def told(arguments: Mapping[str, Any]) -> str:

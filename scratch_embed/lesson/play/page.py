@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
@@ -86,6 +87,5 @@ def filled(simulation: Simulation, first: Frame, packed: str, live: bool = False
         "PACKED": packed,
     }
     text = files("scratch_embed.lesson.play").joinpath("page.html").read_text(encoding="utf-8")
-    for name, value in places.items():
-        text = text.replace("{{" + name + "}}", value)
-    return text
+    # at once, so that what is put in, such as a typed "{{TITLE}}", stays as it is
+    return re.sub(r"{{(\w+)}}", lambda found: places[found[1]], text)

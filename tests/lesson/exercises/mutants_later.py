@@ -226,6 +226,8 @@ LATER = [
          "np.full(P.shape, 1 / P.size)", "every pair for equally likely"),
         ("nan for nobody", "np.divide(P, chance, out=np.ones(P.shape), where=counts > 0)",
          "P / chance", "is nan"),
+        ("whatever lay there", "np.divide(P, chance, out=np.ones(P.shape), where=counts > 0)",
+         "np.divide(P, chance, where=counts > 0)", "nan"),
     ),
     *of(
         "padding_and_max_norm",

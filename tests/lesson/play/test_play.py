@@ -182,14 +182,14 @@ def test_the_server_draws_any_state_also_one_that_no_page_holds():
 
 
 def test_the_page_of_the_server_opens_with_the_values_that_were_set():
-    opens = {"where": 2, "loud": True, "typed": "my own"}
+    opens = {"where": 2, "loud": True, "typed": "my own {{PACKED}}"}
     with serving(**opens) as live:
         ask(live, "/frame?where=0&loud=off")  # another page has moved
         code, text = ask(live, "/")
     spec = json.loads(re.search(r'id="spec">(.*?)</script>', text)[1])
     starts = {c["name"]: c["values"][c["start"]] for c in spec["controls"]}
     assert code == 200 and starts["where"] == "2" and starts["loud"] == "on"
-    assert starts["typed"] == "my own" and spec["numbers"][0] == ["where", "2"]
+    assert starts["typed"] == "my own {{PACKED}}" and spec["numbers"][0] == ["where", "2"]
 
 
 def test_the_server_answers_nonsense_in_a_sentence_and_strangers_not_at_all():
