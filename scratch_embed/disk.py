@@ -15,8 +15,8 @@ writes them. The file stays a readable table. Rows of the step that was under wa
 not, each number old or new, none half. If the *machine* stops, what was written since the last
 `flush` may be lost.
 
-Optimisers with a memory (Adagrad, LazyAdam) keep arrays as large as the table. Put these on disk
-as well, before the first step:
+Optimisers with a memory keep arrays as large as the table: Adagrad "sum", LazyAdam "m" and "v". Put
+these on disk as well, before the first step:
 
     optimizer.state[0]["sum"] = create_table("words.sum.npy", 100_000_000, 64, std=0)
 """

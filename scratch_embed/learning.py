@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
 from scratch_embed.tensor import Tensor, lean
-from scratch_embed.watch import watching
 
 
 class Learning:
@@ -49,8 +49,7 @@ class Learning:
         if self._rate:
             rule.lr = self._rate(self.step)
         rule.zero_grad()
-        # Only the optimiser writes to the weights, and it says so; nobody asks the tape once more.
-        with watching(0), lean(), np.errstate(all="ignore"):
+        with lean(), np.errstate(all="ignore"):
             loss = self._loss(self.rng)
             self.check(loss.item())
             loss.backward()
@@ -70,9 +69,11 @@ class Learning:
     def check(self, loss: float) -> float:
         """The loss; FloatingPointError for one that is no finite number."""
         if not math.isfinite(loss):
+            rates = sorted({group["lr"] for group in self.optimizer.param_groups})
+            told = " or ".join(f"{rate:g}" for rate in rates)
             raise FloatingPointError(
                 f"after {self.step:,} steps the loss or its gradient is no finite number: the rate "
-                f"{self.optimizer.lr:g} is too large, begin again with a smaller one"
+                f"{told} is too large, begin again with a smaller one"
             )
         return loss
 
@@ -92,6 +93,7 @@ class Learning:
         Raises what the two `load_state_dict` raise, and ValueError for another number or kind of
         generators.
         """
+        step = check_count(state["step"], "state['step']", 0)
         load = [self.model.loading(state["model"]), self.optimizer.loading(state["optimizer"])]
         generators = [self.rng, *self.model.generators()]
         drawn = [state["rng"], *state["rngs of layers"]]
@@ -106,4 +108,4 @@ class Learning:
             put()
         for rng, each in zip(generators, drawn):
             rng.bit_generator.state = each
-        self.step = state["step"]
+        self.step = step

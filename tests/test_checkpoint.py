@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import zipfile
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -20,9 +18,7 @@ from scratch_embed import (
     Tensor,
     checkpoint,
 )
-from scratch_embed.layers import Dropout
 from scratch_embed.layers.layer import Layer
-from scratch_embed.learning import Learning
 from scratch_embed.models import NextToken, train
 from scratch_embed.optim import warmup_cosine
 
@@ -271,45 +267,22 @@ def test_two_weights_of_one_path_are_told_and_not_lost(keys):
     assert len(model.parameters()) == 2
 
 
-@pytest.mark.parametrize("spoil", ["options", "rngs of layers", "kind of rng"])
-def test_a_training_takes_over_all_of_a_state_or_nothing(spoil):
-    def begun():
-        model = Two(np.arange(4.0))
-        model.drop = Dropout(0.5, rng=0)
-        rule = SGD([model.a, model.b], lr=0.1)
-        return Learning(model, rule, np.random.default_rng(0), lambda rng: (model.a**2).sum())
-
-    trained, fresh = begun(), begun()
-    trained.take()
-    state = trained.state_dict()
-    if spoil == "options":
-        state["optimizer"]["options"][0]["lr"] = -1
-    elif spoil == "rngs of layers":
-        state["rngs of layers"] *= 2
-    else:
-        state["rngs of layers"] = [np.random.Generator(np.random.MT19937(0)).bit_generator.state]
-    with pytest.raises(ValueError, match="lr is -1|of 3 generators, and here are 2|MT19937|PCG64"):
-        fresh.load_state_dict(state)
-    assert fresh.model.a.data.tolist() == [0, 1] and fresh.step == 0
-    fresh.load_state_dict(trained.state_dict())
-    assert fresh.model.a.data.tolist() == trained.model.a.data.tolist() and fresh.step == 1
-
-
-@pytest.mark.parametrize("stops", [True, False])
-def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
-    class Interrupted(SGD):
-        def _follow(self, w, g, **options):
-            super()._follow(w, g, **options)
-            if stops:
-                signal.raise_signal(signal.SIGINT)
-
-    model = Two(np.arange(4.0))
-    rule = Interrupted([model.a, model.b], lr=0.5)
-    loss = lambda rng: (model.a**2).sum() + (model.b**2).sum()
-    learning = Learning(model, rule, np.random.default_rng(0), loss)
-    with pytest.raises(KeyboardInterrupt) if stops else nullcontext():
-        learning.take()
-    assert learning.step == 1 and not model.a.data.any() and not model.b.data.any()
+def test_a_momentum_that_is_off_for_a_while_begins_anew():
+    """As it does in a run that was resumed meanwhile."""
+    ends = []
+    for resumed in (False, True):
+        w = Tensor(np.ones(3), requires_grad=True)
+        optimizer = SGD([w], lr=0.1)
+        for step, momentum in enumerate((0.9, 0.0, 0.9, 0.9)):
+            optimizer.momentum = momentum
+            w.grad = np.arange(3.0)
+            optimizer.step()
+            if resumed and step == 1:
+                saved = optimizer.state_dict()
+                optimizer = SGD([w], lr=0.1)
+                optimizer.load_state_dict(saved)
+        ends.append(w.data.tobytes())
+    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.9, 0.0), (0.0, 0.9)])

@@ -30,6 +30,19 @@ class Layer:
 
     training = True
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute. TypeError for what takes a weight's place and is none, so that it would
+        neither be learned nor saved."""
+        before = vars(self).get(name)
+        if _learns(before) and not _learns(value) and value is not None:
+            what = "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+            raise TypeError(
+                f"{name} is a weight, and {what} in its place would not be learned: write "
+                f"layer.{name}.data[...] = array for other numbers, layer.{name}.requires_grad = "
+                f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for another"
+            )
+        super().__setattr__(name, value)
+
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, weight) for every weight, each once."""
         for path, part in _walk(self):
@@ -113,6 +126,10 @@ class Layer:
     def eval(self):
         """Switch dropout off. Returns the layer."""
         return self.train(False)
+
+
+def _learns(value: object) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad and value.node is None
 
 
 def _walk(root: Layer) -> Iterator[tuple[str, object]]:

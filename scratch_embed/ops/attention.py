@@ -26,6 +26,7 @@ def attention_forward(
     q: np.ndarray,
     k: np.ndarray,
     v: np.ndarray,
+    *,
     mask: np.ndarray | None = None,
     causal: bool = False,
     scale: float | None = None,

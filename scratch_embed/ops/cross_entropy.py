@@ -26,6 +26,7 @@ class CrossEntropySaved(NamedTuple):
 def cross_entropy_forward(
     logits: np.ndarray,
     targets: np.ndarray,
+    *,
     ignore_index: int | None = None,
     reduction: str = "mean",
     weight: np.ndarray | None = None,

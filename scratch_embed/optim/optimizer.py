@@ -34,7 +34,9 @@ class Optimizer:
     ----------
     param_groups : tuple of dicts, `params` and every option; options may change between steps.
     params, state : all parameters, and their dicts of state arrays in the same order. An array may
-        be put there before the first step, one on disk for example.
+        be put there before the first step, one on disk for example: "sum" of Adagrad and
+        RowAdagrad, "m" and "v" of Adam, AdamW and LazyAdam, "mean" of RMSProp, "velocity" of a
+        momentum.
 
     A NaN or an infinity in a gradient is followed like any other number, as in PyTorch: it
     spoils the entries that it belongs to (under RowAdagrad their whole row) and their state.
@@ -48,7 +50,8 @@ class Optimizer:
     Raises, in `step` and before any parameter has moved: ValueError for a gradient or state of
     another shape than its parameter, a read-only array, an option out of range; TypeError for a
     gradient that is no array, one that is complex where the parameter is real, a complex parameter
-    where the rule takes roots, and a RowGrad where the rule moves all rows.
+    where the rule takes roots, and a RowGrad where the rule moves all rows; KeyError for a state
+    array that the rule would not use.
     """
 
     lr = Number()
@@ -83,6 +86,8 @@ class Optimizer:
                 self._check(param, options)
                 ready.append((param, state, self._arrays(param, state, options), options))
         for param, state, arrays, options in ready:
+            for name in state.keys() - self._keeps(param.shape, options).keys() - {"t"}:
+                del state[name]  # of a momentum that is off: later it begins anew, as if resumed
             state["t"] = state.get("t", 0) + 1
             self._move(param, arrays, options | {"t": state["t"]})
             wrote(param.data)
@@ -252,6 +257,12 @@ class Optimizer:
     def _arrays(self, param: Tensor, state: dict, options: dict) -> list[np.ndarray]:
         """The state arrays in the order in which the rule takes them; zeros the first time."""
         shapes = self._keeps(param.shape, options)
+        unknown = sorted(set(state) - set(shapes) - {"t"})
+        if unknown and "t" not in state:  # later it is what an option needed that is off now
+            raise KeyError(
+                f"state holds {unknown[0]!r}, which {type(self).__name__} would not use; it keeps "
+                f"{', '.join(map(repr, shapes)) or 'nothing'}"
+            )
         for name, shape in shapes.items():
             if name not in state:
                 state[name] = np.zeros(shape, _native(param.dtype))
@@ -262,7 +273,7 @@ class Optimizer:
 def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """State may come from outside, such as arrays on disk."""
     fits = isinstance(array, np.ndarray) and array.dtype.kind == dtype.kind
-    if not fits or not array.dtype.isnative:
+    if not fits or array.dtype.char not in "fdFD" or not array.dtype.isnative:
         kind = getattr(array, "dtype", type(array).__name__)
         raise TypeError(f"state[{name!r}] is of {kind}; it must be an array of {dtype}")
     if array.shape != shape:

@@ -219,9 +219,10 @@ class ShardedEmbedding:
         to be one that every shard can write to. With several workers one of them saves, while the
         others take no further step.
         """
-        folder, names = Path(folder), self._names()
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         old = self._manifest(folder).get("files", []) if (folder / MANIFEST).exists() else []
+        names = self._names(old)
         self.shards.call("save", [(str(folder / n), self.steps, self.life) for n in names])
         said = {"files": names, "step": self.steps, **self._cut()}
         with replacing(folder / MANIFEST) as temporary:
@@ -259,9 +260,14 @@ class ShardedEmbedding:
             "by": cut.by,
         }
 
-    def _names(self) -> list[str]:
-        count = self.partition.shards
-        return [f"shard-{k + 1}-of-{count}.step-{self.steps}.npz" for k in range(count)]
+    def _names(self, old: list[str]) -> list[str]:
+        """Of the files; none of the old ones, which another training may have left at this step."""
+        count, step = self.partition.shards, f"step-{self.steps}"
+        for mark in ("", ".new"):
+            names = [f"shard-{k + 1}-of-{count}.{step}{mark}.npz" for k in range(count)]
+            if not set(names) & set(old):
+                break
+        return names
 
     def _manifest(self, folder: Path) -> dict:
         try:

@@ -19,7 +19,7 @@ import numpy as np
 from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.rows import RowGrad
-from scratch_embed.watch import Kept, arrays, has_changed, keep, owner, written_since
+from scratch_embed.watch import Kept, arrays, clock, has_changed, keep, owner, written_since
 
 _adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
 
@@ -120,6 +120,14 @@ class Variable:
     dtype = property(lambda self: self.data.dtype)
     ndim = property(lambda self: self.data.ndim)
     size = property(lambda self: self.data.size)
+
+    def __setstate__(self, state: tuple) -> None:
+        """From a pickle: its line is written anew, after those of its inputs, for another process
+        may have counted them."""
+        for name, value in state[1].items():
+            setattr(self, name, value)
+        if self.node:
+            self.node = self.node._replace(line=next(clock))
 
     def backward(self, grad: np.ndarray | None = None) -> None:
         """Add d(sum(self * grad)) / d(leaf) to `.grad` of every leaf that requires it.

@@ -75,10 +75,11 @@ def open_source(what: str | os.PathLike | None, without: str | os.PathLike | Non
     """The text of a file, of the text files in a folder, of "-" (standard input), or the standard
     text for None.
 
-    A folder is read with all folders in it, in the order of names; hidden files are left out, and
-    so is the file `without`, for one that a program itself has written there. What
-    can be found wrong without reading is found here: FileNotFoundError, OSError for what is neither
-    file nor folder, ValueError for an empty file and for a folder without a text file.
+    A folder is read with all folders in it and those that it links to, each once, in the order of
+    names; hidden files are left out, and so is the file `without`, for one that a program itself
+    has written there. What can be found wrong without reading is found here: FileNotFoundError,
+    OSError for what is neither file nor folder, ValueError for an empty file and for a folder
+    without a text file.
     """
     if what is None:
         return _in_memory(STANDARD, python_text(progress=False).encode("utf-8"))
@@ -98,9 +99,15 @@ def _in_memory(name: str, data: bytes) -> Source:
 
 
 def _text_files(folder: Path, without: str | os.PathLike | None) -> list[Path]:
-    found = []
-    for inside, folders, names in os.walk(folder, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+    found, seen = [], {os.path.realpath(folder)}
+    for inside, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
+        new = []
+        for name in sorted(name for name in folders if not name.startswith(".")):
+            real = os.path.realpath(Path(inside, name))  # a link may lead back to where we were
+            if real not in seen:
+                new.append(name)
+                seen.add(real)
+        folders[:] = new
         for path in (Path(inside, name) for name in names if not name.startswith(".")):
             if path.suffix.lower() not in ENDINGS or not path.is_file() or not path.stat().st_size:
                 continue

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Embedding, layers
+from scratch_embed import SGD, Embedding, Tensor, layers
 from scratch_embed import functional as F
 from scratch_embed.layers.head import first_loss
 from scratch_embed.layers.layer import Layer
@@ -347,3 +347,24 @@ def test_generators_are_found_wherever_they_are_held():
             self.drop, self.again = layers.Dropout(0.5, rng=2), self.rngs["a"][0]
 
     assert len(Mine().generators()) == 3
+
+
+NO_WEIGHTS = {
+    "an array": lambda w: np.zeros(w.shape, np.float32),
+    "a tensor that does not learn": lambda w: Tensor(w.data),
+    "one that was computed": lambda w: w * 0.02,
+}
+
+
+@pytest.mark.parametrize("made", NO_WEIGHTS.values(), ids=NO_WEIGHTS)
+def test_what_would_not_be_learned_takes_no_weights_place(made):
+    layer = layers.Linear(3, 2, rng=0)
+    before = layer.weight
+    with pytest.raises(TypeError, match=r"layer\.weight\.data\[\.\.\.\] = array for other numbers"):
+        layer.weight = made(before)
+    assert layer.weight is before and list(layer.state_dict()) == ["weight", "bias"]
+    layer.bias = None  # one does without it
+    layer.weight = Tensor(np.ones((2, 3)), requires_grad=True)
+    assert layer.parameters() == [layer.weight]
+    layer.last = before * 2  # what was computed may be looked at later, and be another one then
+    layer.last = before * 3

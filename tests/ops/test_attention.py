@@ -181,7 +181,7 @@ def test_bad_input_is_explained():
         F.attention(np.ones((2, 4, 4)), x, x, mask=np.ones((2, 3), bool))
     with pytest.raises(ValueError, match=r"mask \(3, 3\) does not fit scores \(1, 3\)"):
         F.attention(x[0, :1], x[0], x[0], mask=np.ones((3, 3), bool))
-    for use in (lambda bad: F.attention(x, x, x, None, bad), lambda bad: SelfAttention(4, 2, bad)):
+    for use in (lambda bad: F.attention(x, x, x, causal=bad), lambda bad: SelfAttention(4, 2, bad)):
         with pytest.raises(TypeError, match=r"causal is 0\.1"):  # a dropout, in PyTorch
             use(0.1)
     for bad in ("1", np.nan, True):

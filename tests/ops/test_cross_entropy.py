@@ -169,9 +169,19 @@ def test_bad_options_are_explained(options, words):
 
 @pytest.mark.parametrize("given", ["sum", [1, 0], np.array([0.5, 0.5]), True, 1.0], ids=repr)
 def test_what_is_no_index_is_not_taken_for_one_that_no_target_has(given):
-    """The third argument is a reduction or weights elsewhere, and would do nothing here."""
     with pytest.raises(TypeError, match="ignore_index is .* a whole number, or None"):
+        F.cross_entropy(np.zeros((2, 2)), [0, 1], ignore_index=given)
+    with pytest.raises(TypeError, match="takes 2 positional arguments"):  # elsewhere it is weights
         F.cross_entropy(np.zeros((2, 2)), [0, 1], given)
+
+
+def test_options_that_leave_nothing_or_do_not_exist_are_named():
+    with pytest.raises(ValueError, match="all 2 are ignored"):
+        F.cross_entropy(np.zeros((2, 2)), [1, 1], ignore_index=1)
+    with pytest.raises(ValueError, match="'max'.*'mean', 'sum' or 'none'"):
+        F.cross_entropy(np.zeros((2, 2)), [0, 1], reduction="max")
+    with pytest.raises(TypeError, match="weight is a Tensor, and no gradient goes there"):
+        F.cross_entropy(np.zeros((2, 2)), [0, 1], weight=F.exp([1.0, 1.0]))
 
 
 @pytest.mark.parametrize("targets", [[True, 2], [2, np.False_], [True, False]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -53,6 +54,23 @@ def test_a_death_in_the_middle_of_saving_costs_what_came_after_the_last(
     assert len(list(tmp_path.iterdir())) == 5 + (4 if dies == "manifest" else dies)
     fresh = sharded()
     assert fresh.load(tmp_path) == 2 and fresh.table().tobytes() == kept.tobytes()
+
+
+@pytest.mark.parametrize("dies", [2, None])
+def test_a_checkpoint_of_the_same_step_leaves_the_one_before_whole(dies, tmp_path):
+    """As of a training that is begun anew every night, and saves where it did yesterday."""
+    yesterday, today = sharded(), sharded()
+    learn(yesterday, 0, 2)
+    learn(today, 1, 3)
+    kept = (yesterday if dies else today).table()
+    yesterday.save(tmp_path)
+    if dies:
+        today.shards.shards[dies].save = die
+    with pytest.raises(KeyboardInterrupt) if dies else nullcontext():
+        today.save(tmp_path)
+    fresh = sharded()
+    assert fresh.load(tmp_path) == 2 and fresh.table().tobytes() == kept.tobytes()
+    assert len(list(tmp_path.iterdir())) == 5 + (dies or 0)
 
 
 def test_who_was_given_up_is_not_heard_any_more(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 
 import numpy as np
@@ -19,6 +21,21 @@ def rng() -> np.random.Generator:
 
 def leaf(data, dtype=np.float64) -> Tensor:
     return Tensor(np.array(data, dtype), requires_grad=True)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_copy_of_what_was_computed_goes_on_with_a_tape_of_its_own(copied):
+    """Also in another process, where lines are counted anew."""
+    E = leaf([[1.0, 2.0], [3.0, 4.0]])
+    h = F.tanh(F.lookup(E, [0, 1, 1]))
+    h.node = h.node._replace(line=h.node.line + 10**9)  # as if much had been computed there before
+    mine, half = copied((E, h))
+    (half * half + half).sum().backward()
+    (h * h + h).backward(np.ones(h.shape))
+    assert E.grad is None and half is not h  # a line of the future, as it would have stayed
+    h.node = h.node._replace(line=h.node.line - 10**9)
+    (h * h + h).sum().backward()
+    assert mine.grad.tolist() == E.grad.tolist() and mine.grad.all()
 
 
 # ---- accumulation -------------------------------------------------------------------------------

@@ -56,6 +56,21 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path):
     assert all_words(tmp_path) == ["one", "two", "three"]
 
 
+def test_a_folder_that_a_folder_links_to_is_read_once(tmp_path):
+    whole, far = tmp_path / "texts", tmp_path / "far"
+    for name, text in (("b.txt", "two"), ("a/z.txt", "one")):
+        (whole / name).parent.mkdir(exist_ok=True, parents=True)
+        (whole / name).write_text(text, encoding="utf-8")
+    far.mkdir()
+    (far / "y.txt").write_text("three", encoding="utf-8")
+    try:
+        for link, to in (("c", far), ("d", far), ("a/back", whole)):
+            (whole / link).symlink_to(to, target_is_directory=True)
+    except OSError:
+        pytest.skip("this system lets nobody make a link")
+    assert all_words(whole) == ["one", "two", "three"]
+
+
 def test_a_folder_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
     """Whoever runs the tests may be allowed everything: so the system's answer is played."""
     (tmp_path / "a.txt").write_text("a", encoding="utf-8")

@@ -1,0 +1,98 @@
+"""A model that learns a step at a time: each step whole, and told where it cannot be taken."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from scratch_embed import SGD, Tensor
+from scratch_embed.layers import Dropout
+from scratch_embed.layers.layer import Layer
+from scratch_embed.learning import Learning
+
+
+class Two(Layer):
+    def __init__(self):
+        self.a = Tensor(np.arange(2.0), requires_grad=True)
+        self.b = Tensor(np.arange(2.0, 4.0), requires_grad=True)
+        self.drop = Dropout(0.5, rng=0)
+
+    def loss(self, rng=None) -> Tensor:
+        return (self.a**2).sum() + (self.b**2).sum()
+
+
+def begun(rule=SGD, lr=0.1) -> Learning:
+    model = Two()
+    return Learning(model, rule([model.a, model.b], lr=lr), np.random.default_rng(0), model.loss)
+
+
+SPOILED = {
+    "an option": (lambda state: state["optimizer"]["options"][0].update(lr=-1), "lr is -1"),
+    "how many generators": (
+        lambda state: state["rngs of layers"].append(state["rng"]),
+        "of 3 generators, and here are 2",
+    ),
+    "kind of generator": (
+        lambda state: state.update({"rngs of layers": [{"bit_generator": "MT19937"}]}),
+        "MT19937|PCG64",
+    ),
+    "no step": (lambda state: state.pop("step"), "step"),
+    "half a step": (lambda state: state.update(step=2.5), r"state\['step'\]"),
+    "a step before the first": (lambda state: state.update(step=-1), r"state\['step'\]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILED.values(), ids=SPOILED)
+def test_a_training_takes_over_all_of_a_state_or_nothing(spoil, said):
+    trained, fresh = begun(), begun()
+    trained.take()
+    state = trained.state_dict()
+    spoil(state)
+    with pytest.raises((ValueError, TypeError, KeyError), match=said):
+        fresh.load_state_dict(state)
+    assert fresh.model.a.data.tolist() == [0, 1] and fresh.step == 0
+    assert fresh.rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+    fresh.load_state_dict(trained.state_dict())
+    assert fresh.model.a.data.tolist() == trained.model.a.data.tolist() and fresh.step == 1
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
+    class Interrupted(SGD):
+        def _follow(self, w, g, **options):
+            super()._follow(w, g, **options)
+            if stops:
+                signal.raise_signal(signal.SIGINT)
+
+    learning = begun(Interrupted, lr=0.5)
+    with pytest.raises(KeyboardInterrupt) if stops else nullcontext():
+        learning.take()
+    assert learning.step == 1
+    assert not learning.model.a.data.any() and not learning.model.b.data.any()
+
+
+def test_a_loss_that_is_no_number_is_told_with_the_rates_of_all_groups():
+    model = Two()
+    rule = SGD([{"params": [model.a], "lr": 1e200}, {"params": [model.b], "lr": 0.5}], lr=1.0)
+    learning = Learning(model, rule, np.random.default_rng(0), model.loss)
+    with pytest.raises(FloatingPointError, match=r"after 1 steps .* the rate 0\.5 or 1e\+200"):
+        learning.take()
+        learning.take()
+
+
+def test_a_buffer_that_a_loss_fills_twice_is_told():
+    """The first product needs it as it was; a gradient of other numbers would be wrong."""
+    model, buffer = Two(), np.ones(2)
+
+    def loss(rng):
+        first = (model.a * buffer).sum()
+        buffer[:] = 100
+        return first + (model.b * buffer).sum()
+
+    learning = Learning(model, SGD(model.parameters(), lr=1.0), np.random.default_rng(0), loss)
+    with pytest.raises(RuntimeError, match="mul kept its input 1"):
+        learning.take()
+    assert model.a.data.tolist() == [0, 1]
