@@ -72,16 +72,23 @@ def check_names(given: Iterable[str], wanted: Iterable[str], whose: str) -> None
 
 
 def fitted(array, like: np.ndarray, name: str) -> np.ndarray:
-    """The array, when it can be copied into one like `like`.
+    """The array, of the dtype of `like`, when it can be copied into one like it.
 
-    Raises ValueError for another shape and TypeError for another kind of number.
+    Raises ValueError for another shape and for a number too large for the dtype, TypeError for
+    another kind of number.
     """
     array = array_of(array, name)
     if array.shape != like.shape:
         raise ValueError(f"{name} has shape {array.shape} in the state; here it is {like.shape}")
     if not np.can_cast(array.dtype, like.dtype, "same_kind"):
         raise TypeError(f"{name} is {array.dtype} in the state; here it is {like.dtype}")
-    return array
+    with np.errstate(over="ignore"):
+        rounded = array.astype(like.dtype, copy=False)
+    lost = np.isfinite(array) & ~np.isfinite(rounded)
+    if lost.any():
+        at = tuple(map(int, np.argwhere(lost)[0]))
+        raise ValueError(f"{name}{list(at)} is {array[at]} in the state, too much for {like.dtype}")
+    return rounded
 
 
 def _some(names: list[str], most: int = 5) -> str:

@@ -108,7 +108,7 @@ class _Worker:
 def _steps(work: Callable, layer: ShardedEmbedding, first: int, last: int) -> list[float]:
     layer.steps, losses = first, []
     for step in range(first, last):
-        losses.append(work(layer, step, layer.worker))
+        losses.append(float(work(layer, step, layer.worker)))  # a Tensor would bring its tape along
         layer.step()
     return losses
 

@@ -93,3 +93,6 @@ __all__ = [
     "rms_norm", "rotary", "sgns", "sigmoid", "softmax", "sqrt", "sub", "sum", "tanh",
     "tied_cross_entropy", "transpose", "unfold",
 ]  # fmt: skip
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__  # where pickle finds it

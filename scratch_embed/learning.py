@@ -23,6 +23,7 @@ from scratch_embed.tensor import Tensor, lean
 class Learning:
     """A model, its optimiser, what they draw by chance, and how many steps they have taken.
 
+    rng : what batches are drawn from, a Generator or the seed of one.
     loss : draws a batch from the generator, and gives its loss, a Tensor.
     rate : the step size of each step, counted from 0; None leaves what the optimiser has.
     longest : gradients are shortened to this length; None leaves them.
@@ -31,7 +32,7 @@ class Learning:
     """
 
     def __init__(
-        self, model: Layer, optimizer: Optimizer, rng: np.random.Generator,
+        self, model: Layer, optimizer: Optimizer, rng: np.random.Generator | int,
         loss: Callable[[np.random.Generator], Tensor],
         rate: Callable[[int], float] | None = None, longest: float | None = None,
     ):  # fmt: skip
@@ -40,6 +41,7 @@ class Learning:
             raise ValueError(
                 "optimizer moves none of the weights of model: it was made for another one"
             )
+        rng = np.random.default_rng(rng)  # a Generator stays the one that it is
         self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
         self._loss, self._rate, self._longest = loss, rate, longest
 

@@ -292,8 +292,9 @@ def _stack(ax, words) -> None:
     taken = [Bbox([point - 3 / points_per_pixel, point + 3 / points_per_pixel]) for point in points]
     for word in sorted(words, key=lambda word: -Text.get_window_extent(word).y0):
         box = home = Text.get_window_extent(word)  # of the word itself, without its line
-        while under := [other for other in taken if box.overlaps(other)]:
-            box = box.translated(0, min(other.y0 for other in under) - box.y1 - 1)
+        for other in sorted(taken, key=lambda one: -one.y1):  # so what was passed lies above
+            if box.overlaps(other):
+                box = box.translated(0, other.y0 - box.y1 - 1)
         right, up = word.xyann
         word.xyann = (right, up + (box.y0 - home.y0) * points_per_pixel)
         word.arrow_patch.set_visible(box.y0 != home.y0)

@@ -74,6 +74,12 @@ def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
     assert not learning.model.a.data.any() and not learning.model.b.data.any()
 
 
+def test_a_seed_is_a_generator_too():
+    model = Two()
+    learning = Learning(model, SGD(model.parameters(), lr=0.1), 0, model.loss)
+    assert learning.rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
 def test_a_loss_that_is_no_number_is_told_with_the_rates_of_all_groups():
     model = Two()
     rule = SGD([{"params": [model.a], "lr": 1e200}, {"params": [model.b], "lr": 0.5}], lr=1.0)

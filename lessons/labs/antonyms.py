@@ -24,7 +24,7 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import geometry, plot
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, save_figure
 from scratch_embed.text import corpus
 from scratch_embed.text.ppmi import cooccurrence, ppmi
 
@@ -36,7 +36,7 @@ up down, success failure, public private, import export, always never, inner out
 minimum maximum, good bad, encode decode"""
 V, NEAREST = 1000, 10
 
-raw = corpus.read_text(options.text) if options.text else corpus.python_text()
+raw = lab_text()
 text = corpus.words(raw)
 known = corpus.Vocabulary.from_tokens(text, max_size=V + 1)
 ids = known.encode(text)

@@ -30,14 +30,14 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import SGD, plot
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, save_figure
 from scratch_embed.sharding import Partition, Shard, ShardedEmbedding
 from scratch_embed.sharding.embedding import InProcess
 from scratch_embed.text import corpus
 
 begin()
 BATCH, COPIED, SHARDS = 4096, 256, (8, 64, 1024)
-raw = corpus.read_text(options.text) if options.text else corpus.python_text()
+raw = lab_text()
 tokens = corpus.words(raw)
 vocabulary = corpus.Vocabulary.from_tokens(tokens)
 ids, V = vocabulary.encode(tokens) - 1, len(vocabulary) - 1  # 0 is the most frequent word

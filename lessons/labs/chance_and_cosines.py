@@ -30,12 +30,12 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import geometry, plot
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, save_figure
 from scratch_embed.text import corpus, word2vec_fast
 
 begin()
 V, D = 1000, 50
-raw = corpus.read_text(options.text) if options.text else corpus.python_text()
+raw = lab_text()
 text = corpus.words(raw)
 known = corpus.Vocabulary.from_tokens(text, max_size=V + 1)
 ids = known.encode(text)

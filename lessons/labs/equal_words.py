@@ -31,7 +31,7 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import Adam, geometry, plot
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, options, save_figure
 from scratch_embed.models import NextToken, train
 from scratch_embed.text import corpus, ppmi, toy, word2vec
 
@@ -45,7 +45,7 @@ RATES = {  # None: nothing to tune
     "next word": (0.01, 0.03, 0.1),
 }
 
-raw = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
+raw = lab_text("numpy")
 spoken = corpus.words(raw)
 vocabulary = corpus.Vocabulary.from_tokens(spoken, max_size=V + 1)
 ids = vocabulary.encode(spoken)

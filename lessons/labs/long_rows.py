@@ -30,7 +30,7 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import Adam, geometry, plot
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, options, save_figure
 from scratch_embed.models import NextToken, train
 from scratch_embed.text import corpus, toy, word2vec, word2vec_fast
 
@@ -41,7 +41,7 @@ TEXTS = ("real", "thinned", "made up", "endless", "all equal")
 if options.quick:
     V, N, PASSES, TEXTS = 100, 1_000, (1, 64), ("real", "all equal")
 
-raw = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
+raw = lab_text("numpy")
 spoken = corpus.words(raw)
 ids = corpus.Vocabulary.from_tokens(spoken, max_size=V + 1).encode(spoken)
 ids = ids[ids > 0] - 1  # without the rare words

@@ -32,7 +32,7 @@ import numpy as np
 from scratch_embed import Adam, Embedding, plot
 from scratch_embed.functional import cross_entropy
 from scratch_embed.layers import Linear, TransformerBlock
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, options, save_figure
 from scratch_embed.tensor import no_grad
 from scratch_embed.text import corpus
 
@@ -40,7 +40,7 @@ begin()
 V, D, T, JOINED = 1000, 32, 12, 10
 FIRST = 3  # a new word counts if at least three words stand before it on its line
 FIT, TEST = (200, 100) if options.quick else (800, 400)  # places of a word, at most
-raw = corpus.read_text(options.text) if options.text else corpus.python_text()
+raw = lab_text()
 tokens = corpus.words(raw)
 known = corpus.Vocabulary.from_tokens(tokens, max_size=V)
 ids = known.encode(tokens)

@@ -27,12 +27,12 @@ from functools import cache
 import numpy as np
 
 from scratch_embed import plot
-from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.lesson import across, begin, lab_text, options, save_figure
 from scratch_embed.text import bpe, corpus
 
 begin()
 C, D, N, BLOCK, MOST = 100, 16, 128, 500, 8
-text = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
+text = lab_text("numpy")
 tokens = corpus.words(text)[: 40_000 if options.quick else 160_000]
 vocabulary = corpus.Vocabulary.from_tokens(tokens, max_size=20_000)
 V, ids = len(vocabulary), vocabulary.encode(tokens)

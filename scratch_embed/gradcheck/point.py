@@ -65,6 +65,7 @@ class Point:
         self.uses: list[Uses] = [uses_by_row(self.walk.parts, t) for t in self.checked]
         self.zero_rows = [self._zero_rows(i) for i in range(len(self.checked))]
         self.loss = Loss(fn, tensors, self.cotangent)
+        self.problems += self._unused(rng)
         floor = np.finfo(float).eps * float(np.abs(self.out.data * self.cotangent).sum())
         self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
@@ -151,6 +152,19 @@ class Point:
         changed = [] if self.broken else changed  # which has said so
         self.walk.overwrites.extend(p for p in changed if p not in self.walk.overwrites)
         self.problems += self.walk.overwrites
+
+    def _unused(self, rng) -> list[str]:
+        """Tensors that fn does not look at, whose slopes of 0 would agree with any backward."""
+        used, found = set(tape(self.out)), []
+        for position, tensor in enumerate(self.checked):
+            if tensor not in used and tensor.size:
+                line = self.line(tensor, direction=rng.standard_normal(tensor.shape))
+                if line(1.0) == line(0.0):
+                    found.append(
+                        f"fn does not use {self.name(position)}, which it is given: does it read "
+                        "another tensor, one of its surroundings, instead?"
+                    )
+        return found
 
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:
         if not tensor.size or tensor in self.original:  # there a table is edited along the way

@@ -9,10 +9,10 @@ from scratch_embed.lesson.ask import guess
 from scratch_embed.lesson.lab import across
 from scratch_embed.lesson.play.here import play
 from scratch_embed.lesson.proof import beside, compare, show
-from scratch_embed.lesson.tools import options, progress, save_figure, say
+from scratch_embed.lesson.tools import lab_text, options, progress, save_figure, say
 from scratch_embed.lesson.walk.cli import begin
 
 __all__ = [
-    "across", "begin", "beside", "compare", "guess", "options", "play", "progress", "save_figure",
-    "say", "show", "worked",
+    "across", "begin", "beside", "compare", "guess", "lab_text", "options", "play", "progress",
+    "save_figure", "say", "show", "worked",
 ]  # fmt: skip

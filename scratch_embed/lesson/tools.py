@@ -44,6 +44,30 @@ def say(text: str) -> None:
     print("\n".join(terminal.wrap(text, terminal.width(), "  ", " " * 4)))
 
 
+LONG, RICH = 50_000, 2_000  # words, and different ones, that the labs can measure with
+
+
+def lab_text(*modules: str) -> str:
+    """The text that a lab reads: that of --text, else documentation of Python or of modules.
+
+    Ends the lab with a sentence where --text is too short or too poor a text for it.
+    """
+    from scratch_embed.text import corpus
+
+    path = options.text
+    if path is None:
+        return corpus.python_text(modules) if modules else corpus.python_text()
+    text = corpus.read_text(path)
+    words = corpus.words(text)
+    many, different = len(words), len(set(words))
+    if many < LONG or different < RICH:
+        raise SystemExit(
+            f"{path} has {many:,} words, {different:,} different ones; a lab needs {LONG:,}, and "
+            f"{RICH:,} different"
+        )
+    return text
+
+
 PACKAGE = Path(__file__).parents[1]
 
 

@@ -83,6 +83,8 @@ class ShardedEmbedding:
         loss.backward()
         layer.step()                    takes the place of the optimiser's step for this table
 
+    It is no `Layer`: a model that holds one calls its `step` and its `save` itself.
+
     A lookup asks each owner once for its distinct rows; `step` sends each owner one RowGrad, and
     the owner moves its rows with its own optimiser. With one worker the table goes through the same
     bits as on one machine, whatever the number of shards.
@@ -147,10 +149,23 @@ class ShardedEmbedding:
         }  # fmt: skip
         plans = [{**plan, "index": index} for index in range(shards)]
         self.shards = place(plans) if place else InProcess([Shard(**plan) for plan in plans])
-        # Where gradients meet, as in an Embedding's weight. A zero that is seen V times D times.
-        whole = np.broadcast_to(np.zeros((), dtype), (num_embeddings, embedding_dim))
-        self._whole = Tensor(whole, requires_grad=True, name="change")
+        self._whole = self._zero(dtype)
         self.traffic = {"rows": 0, "gradients": 0, "places": 0}
+
+    def _zero(self, dtype: type) -> Tensor:
+        """Where gradients meet, as in the weight of an Embedding: a zero seen V times D times."""
+        whole = np.broadcast_to(np.zeros((), dtype), (self.num_embeddings, self.embedding_dim))
+        return Tensor(whole, requires_grad=True, name="change")
+
+    def __getstate__(self) -> dict:
+        """What goes to another process, where V times D zeros would be as large as the table."""
+        return {**vars(self), "_whole": (self._whole.dtype, self._whole.grad)}
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state)
+        dtype, grad = state["_whole"]
+        self._whole = self._zero(dtype)
+        self._whole.grad = grad
 
     def __repr__(self) -> str:
         cut = self.partition
@@ -231,7 +246,8 @@ class ShardedEmbedding:
             (folder / name).unlink(missing_ok=True)
 
     def load(self, folder: str | os.PathLike) -> int:
-        """Go on from the checkpoint in a folder; returns how many steps it has behind it.
+        """Go on from the checkpoint in a folder; returns how many steps it has behind it. The
+        optimisers have the options that this layer was made with, a smaller rate for example.
 
         Gradients since are forgotten, and of workers that do not know of it nothing is taken any
         more. Raises FileNotFoundError without a manifest, ValueError for one of another table or

@@ -151,7 +151,7 @@ class Shard:
             )
 
     def read(self, path: str | os.PathLike, step: int) -> None:
-        """Read such a file, for `go_on`.
+        """Read such a file, for `go_on`. The optimiser keeps the options that it has here.
 
         Raises ValueError where it is not this shard at `step`, or of another optimiser.
         """
@@ -161,8 +161,13 @@ class Shard:
         theirs = (saved.get("shard"), rows.shape, rows.dtype, saved.get("clock"))
         if theirs != mine:
             raise ValueError(f"{path} holds {_described(*theirs)}; here: {_described(*mine)}")
+        options = [
+            {name: value for name, value in group.items() if name != "params"}
+            for group in self.optimizer.param_groups
+        ]
         try:
-            self._read = saved, self.optimizer.loading(saved.get("optimizer"))
+            state = {**saved.get("optimizer"), "options": options}
+            self._read = saved, self.optimizer.loading(state)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} does not fit the optimiser here: {error}") from error
 

@@ -16,6 +16,7 @@ Nothing in the engine prints or calls back for this: the tape holds all there is
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterator
 from functools import cached_property
@@ -289,4 +290,13 @@ class Trace:
 
 
 def _chosen(entry: tuple | None) -> Choice | None:
-    return None if entry is None else Choice(*entry)
+    if entry is None:
+        return None
+    try:
+        part, index = entry
+        return Choice(operator.index(part), tuple(map(operator.index, index)))
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"entry is {entry!r}; it is (part, index), as (0, (1, 2)): which of the arrays that "
+            "the step gives, and where in it"
+        ) from None

@@ -27,6 +27,7 @@ from scratch_embed.training.run import Run
 HERE = Path("build/word2vec/vectors.npz")
 SHUFFLES = 1000
 MAPPED = 6  # words whose neighbours are drawn
+AROUND = 12  # of each; more would lie on one another
 QUICK = {"limit": 10_000}
 NUMBERS = [
     ("nearest", count, 8, "WORDS", "neighbours to show of a word"),
@@ -223,7 +224,7 @@ def around(table: Table, nearest: dict):
     """The asked words and their neighbours on the two axes in which they differ most."""
     groups = {}
     for word, near in list(nearest.items())[:MAPPED]:
-        for each in (table.words[table.row(word)], *(found for found, _ in near)):
+        for each in (table.words[table.row(word)], *(found for found, _ in near[:AROUND])):
             groups.setdefault(each, f"around {word}")
     found = geometry.pca(table.unit[[table.index[word] for word in groups]])
     fig, ax = plot.figure(size=(9, 6.5))

@@ -16,6 +16,8 @@ from scratch_embed.plot import save
 def write_results(folder: Path, results: dict, figure=None) -> list[Path]:
     """Write `results.json` into the folder, and `results.png` beside it. Returns their paths.
 
+    Without a figure none of an earlier run stays beside the new numbers.
+
     results : numbers, strings, lists and dicts of them; NumPy's become Python's. Raises ValueError
         for NaN and infinities, which JSON does not know, and OSError as writing does.
     """
@@ -25,7 +27,11 @@ def write_results(folder: Path, results: dict, figure=None) -> list[Path]:
     path = Path(folder) / "results.json"
     with replacing(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
-    return [path] if figure is None else [path, save(figure, Path(folder) / "results.png")]
+    picture = Path(folder) / "results.png"
+    if figure is None:
+        picture.unlink(missing_ok=True)
+        return [path]
+    return [path, save(figure, picture)]
 
 
 def _plain(value):

@@ -85,6 +85,9 @@ def work(run: Run) -> int:
     """Read, learn, write; or go on with what is saved."""
     for path in files(run.options):
         run.will_write(path.name)
+    older = sorted(map(str, run.options.out.glob("vectors.*")))
+    if older and not run.saved:
+        print(f"Of an earlier run, until this one has ended: {', '.join(older)}")
     saved = run.saved or read(run)
     with run.restoring():
         counts, checksum = np.asarray(saved["counts"]), saved["checksum"]

@@ -301,3 +301,13 @@ def test_the_padding_row_of_a_large_table_is_always_looked_at():
     report = gradcheck(lambda E: fn(E, ids, padding_idx=7), leaf(50_000, 2), max_entries=40)
     assert {row.index[0] for row in report.rows if row.index and not row.passed} == {7}
     assert report.worst.verdict == WRONG
+
+
+def test_a_tensor_that_fn_does_not_look_at_is_not_passed():
+    """Closed over another one of the same numbers: every backward would agree with slopes of 0."""
+    table, given = (Tensor(np.ones((3, 2)), requires_grad=True, name=name) for name in "ET")
+    report = gradcheck(lambda T: F.lookup(table, [0, 1]), given)
+    assert not report.passed and "fn does not use T, which it is given" in str(report)
+    both = gradcheck(lambda T, E: F.lookup(T, [0, 1]) + F.lookup(T, [2, 2]), given, table)
+    assert not both.passed and "fn does not use E" in str(both)
+    assert gradcheck(lambda T: F.lookup(T, [0, 1]) * 0.0, given).passed  # used, and of slope 0

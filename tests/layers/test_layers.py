@@ -368,3 +368,18 @@ def test_what_would_not_be_learned_takes_no_weights_place(made):
     assert layer.parameters() == [layer.weight]
     layer.last = before * 2  # what was computed may be looked at later, and be another one then
     layer.last = before * 3
+
+
+def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
+    layer = layers.Linear(3, 2, rng=0)
+    before = layer.state_dict()
+    state = {path: array.astype(np.float64) + 1 for path, array in before.items()}
+    state["bias"][1] = 1e300
+    said = r"bias\[1\] is 1e\+300 in the state, too much for float32"
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=said):
+        warnings.simplefilter("error")
+        layer.load_state_dict(state)
+    assert all((array == before[path]).all() for path, array in layer.state_dict().items())
+    state["bias"][1] = np.inf  # was no number before either
+    layer.load_state_dict(state)
+    assert np.isinf(layer.bias.data[1])

@@ -50,3 +50,25 @@ def test_a_lesson_says_what_a_text_lacks(lesson, text, told, tmp_path, capsys):
     (failure,) = record.failures
     assert "\n" not in failure.text and told in failure.text
     assert "Traceback" not in capsys.readouterr().err
+
+
+READS = sorted(p.stem for p in (LESSONS / "labs").glob("*.py") if b"lab_text(" in p.read_bytes())
+
+
+@pytest.mark.parametrize("lab", READS)
+def test_a_lab_says_how_long_a_text_it_needs(lab, tmp_path, capsys):
+    path = tmp_path / "own.txt"
+    path.write_text("the cat sat on the mat. " * 9_000, encoding="utf-8")
+    record = run(cells.load(LESSONS / "labs" / f"{lab}.py"), Options(text=path, quick=True))
+    (failure,) = record.failures
+    assert "has 54,000 words, 5 different ones; a lab needs 50,000, and 2,000" in failure.text
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_quick_lab_does_not_say_that_it_found_what_its_closing_words_tell(tmp_path, capsys):
+    folder = tmp_path / "labs"
+    folder.mkdir()
+    (folder / "lab.py").write_text("# %%\nx = 1\n# %% [markdown]\n# It is so.\n", encoding="utf-8")
+    for quick in (True, False):
+        run(cells.load(folder / "lab.py"), Options(quick=quick))
+        assert ("not by this run:)\n\nIt is so." in capsys.readouterr().out) == quick

@@ -8,8 +8,9 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from scratch_embed.sharding import embedding
-from tests.sharding.tables import RULES, learn, on_one_machine, sharded, workers_of
+from scratch_embed import LazyAdam
+from scratch_embed.sharding import ShardedEmbedding, embedding
+from tests.sharding.tables import RULES, D, V, learn, on_one_machine, sharded, workers_of
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -71,6 +72,19 @@ def test_a_checkpoint_of_the_same_step_leaves_the_one_before_whole(dies, tmp_pat
     fresh = sharded()
     assert fresh.load(tmp_path) == 2 and fresh.table().tobytes() == kept.tobytes()
     assert len(list(tmp_path.iterdir())) == 5 + (dies or 0)
+
+
+def test_a_table_goes_on_with_the_rate_that_it_was_made_with(tmp_path):
+    first, then = (
+        ShardedEmbedding(V, D, 4, lambda p, lr=lr: LazyAdam(p, lr=lr), rng=3) for lr in (0.5, 0.125)
+    )
+    learn(first, 0, 2)
+    first.save(tmp_path)
+    then.load(tmp_path)
+    before = then.table()
+    both = [learn(layer, 2, 3) - before for layer in (first, then)]
+    np.testing.assert_allclose(both[0], 4 * both[1], rtol=1e-3, atol=1e-6)
+    assert both[1].any()
 
 
 def test_who_was_given_up_is_not_heard_any_more(tmp_path):
@@ -160,7 +174,7 @@ def test_a_shard_of_another_optimiser_leaves_all_of_them_as_they_were(tmp_path):
     name = "shard-3-of-4.step-1.npz"
     (tmp_path / "ours" / name).write_bytes((tmp_path / "theirs" / name).read_bytes())
     now = learn(layer, 0, 2)
-    with pytest.raises(ValueError, match=r"shard-3-of-4.* does not fit the optimiser .*betas"):
+    with pytest.raises(ValueError, match=r"shard-3-of-4.* does not fit the optimiser .*lacks sum"):
         layer.load(tmp_path / "ours")
     assert layer.table().tobytes() == now.tobytes() and layer.steps == 2
     manifest = tmp_path / "theirs" / "manifest.json"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Adam, Embedding, Tensor
+from scratch_embed import SGD, Adam, Embedding, LazyAdam, Tensor
 from scratch_embed.gradcheck import slopes
 from scratch_embed.sharding import Partition, Shard, ShardedEmbedding
 from scratch_embed.sharding.embedding import pulled
@@ -92,6 +95,27 @@ def test_a_shard_a_place_or_a_worker_that_there_is_not_is_told():
 
 
 # ---- the same bits -------------------------------------------------------------------------------
+
+
+@dataclass
+class Elsewhere:
+    """Shards that answer with ones."""
+
+    plans: list
+
+    def call(self, method: str, arguments):
+        return [np.ones((len(asked[0]), D), np.float32) for asked in arguments]
+
+
+def test_a_layer_that_is_sent_elsewhere_leaves_its_zeros_behind():
+    layer = ShardedEmbedding(100_000_000, D, 4, LazyAdam, place=Elsewhere)
+    layer([1, 5, 1]).sum().backward()
+    sent = pickle.dumps(layer)
+    assert len(sent) < 10_000
+    arrived = pickle.loads(sent)
+    assert arrived._whole.grad.rows.tolist() == [1, 5]
+    arrived([7]).sum().backward()
+    assert arrived._whole.grad.rows.tolist() == [1, 5, 7] and not any(arrived._whole.data.strides)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

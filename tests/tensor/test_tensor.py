@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import pickle
 import re
 import threading
 from contextlib import nullcontext
@@ -272,6 +273,11 @@ def test_lists_are_arrays_where_only_arrays_can_be_meant(kind):
     factors[0] = 100.0
     out.sum().backward()
     assert a.grad.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_an_operation_can_be_sent_to_another_process(name):
+    assert pickle.loads(pickle.dumps(getattr(F, name))) is getattr(F, name)
 
 
 def test_the_signature_is_that_of_a_function_on_tensors():

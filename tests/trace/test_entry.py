@@ -301,6 +301,9 @@ def test_arrows_go_through_rows_that_matter_and_on_to_the_next_part():
         walk.entry(step, (7, (0, 0)))
     with pytest.raises(IndexError, match=r"index is \(50, 0\)"):
         walk.entry(step, (0, (50, 0)))
+    for entry in ((40, 0), 0, (0, (1.5, 0)), (0, (40, 0), 1)):
+        with pytest.raises(TypeError, match=r"it is \(part, index\), as \(0, \(1, 2\)\)"):
+            walk.text(step, entry=entry)
 
 
 @pytest.mark.parametrize("name", MAKE)

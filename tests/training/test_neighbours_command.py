@@ -48,6 +48,15 @@ def test_words_may_stand_on_both_sides_of_an_option():
     assert list(results()["nearest"]) == ["cat"]
 
 
+def test_of_many_neighbours_a_picture_shows_the_nearest():
+    rng = np.random.default_rng(0)
+    table = neighbours.Table(tuple(f"word{i}" for i in range(99)), rng.normal(size=(99, 4)))
+    nearest = {word: table.nearest(word, 90) for word in table.words[:2]}
+    drawn = {text.get_text() for text in neighbours.around(table, nearest).axes[0].texts}
+    shown = {near for found in nearest.values() for near, _ in found[: neighbours.AROUND]}
+    assert drawn == {"word0", "word1"} | shown
+
+
 def test_a_row_of_zeros_has_no_neighbours(capsys):
     save("padded.npz", ["<pad>", *ANIMALS], np.array([[0, 0, 0], *ANIMALS.values()], np.float32))
     for asked in (["<pad>"], ["--analogy", "dog", "puppy", "<pad>"]):
@@ -59,6 +68,7 @@ def test_a_row_of_zeros_has_no_neighbours(capsys):
     Path("people.txt").write_text(pairs, encoding="utf-8")
     assert neighbours.main(["padded.npz", "--similarity", "people.txt"]) == 0
     assert results()["similarity"]["used"] == 4
+    assert not Path("build/neighbours/results.png").exists()  # which showed those of before
 
 
 def test_analogies_with_the_inputs_left_out_and_allowed(capsys):

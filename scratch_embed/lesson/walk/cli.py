@@ -256,7 +256,7 @@ def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False
     if arguments.ledger is not None:
         raise UsageError("--ledger writes verdicts, which only all and claims have: leave it out.")
     text = None if arguments.text is None else Path(arguments.text).resolve()
-    if text is not None and not any(b"options.text" in path.read_bytes() for path in paths):
+    if text is not None and not any(map(_reads_text, paths)):
         raise UsageError(f"--text: {paths[0].stem} reads no text of yours: leave it out.")
     options = Options(text=text, quick=arguments.quick, figures=figures)
     if arguments.step or arguments.trace:
@@ -265,6 +265,10 @@ def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False
             raise UsageError(f"{flag} walks through one lesson at a time: name one.")
         return walk(paths[0], options)
     return run_all(paths, options, arguments.quiet)
+
+
+def _reads_text(path: Path) -> bool:
+    return any(word in path.read_bytes() for word in (b"options.text", b"lab_text("))
 
 
 def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:

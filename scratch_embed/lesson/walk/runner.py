@@ -57,6 +57,8 @@ def play(lesson: Lesson, record: Record) -> Iterator[Cell]:
     start = time.perf_counter()
     with stage(lesson, record) as module:
         for position, cell in enumerate(lesson.cells):
+            if cell is lesson.cells[-1] and _found_elsewhere(cell, record):
+                print("\n  (Found in full size, with the standard text, and not by this run:)")
             if cell.kind == "markdown":
                 print(f"\n{markdown(spoken(cell.text))}\n")
                 yield cell
@@ -74,6 +76,12 @@ def play(lesson: Lesson, record: Record) -> Iterator[Cell]:
             print(f"\n{told}")
     record.names = dict(module.__dict__)
     record.seconds = time.perf_counter() - start
+
+
+def _found_elsewhere(last: Cell, record: Record) -> bool:
+    """Whether the closing words of a lab are of a larger run, or of another text, than this one."""
+    other = record.options.quick or record.options.text
+    return bool(other) and last.kind == "markdown" and record.path.parent.name == "labs"
 
 
 @contextmanager
