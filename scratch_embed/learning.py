@@ -17,6 +17,7 @@ from scratch_embed.arguments import check_count
 from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
+from scratch_embed.optim.options import in_range
 from scratch_embed.tensor import Tensor, lean
 
 
@@ -28,7 +29,8 @@ class Learning:
     rate : the step size of each step, counted from 0; None leaves what the optimiser has.
     longest : gradients are shortened to this length; None leaves them.
 
-    Raises ValueError for an optimiser that moves no weight of the model.
+    Raises ValueError for an optimiser that moves no weight of the model, and for a `longest` below
+    0; TypeError for a rate that is no function.
     """
 
     def __init__(
@@ -43,19 +45,23 @@ class Learning:
             )
         rng = np.random.default_rng(rng)  # a Generator stays the one that it is
         self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
+        if not (rate is None or callable(rate)):
+            raise TypeError(f"rate is {rate!r}; it must be a function of the step, or None")
+        if longest is not None:
+            longest = in_range("longest", longest)
         self._loss, self._rate, self._longest = loss, rate, longest
 
     def take(self) -> float:
         """One step; returns the loss before it. Raises FloatingPointError for one that is none."""
         rule = self.optimizer
-        if self._rate:
+        if self._rate is not None:
             rule.lr = self._rate(self.step)
         rule.zero_grad()
         with lean(), np.errstate(all="ignore"):
             loss = self._loss(self.rng)
             self.check(loss.item())
             loss.backward()
-            if self._longest:
+            if self._longest is not None:
                 self._shorten()
             with uninterrupted():  # a step is taken whole, and counted
                 rule.step()

@@ -80,6 +80,16 @@ def test_a_seed_is_a_generator_too():
     assert learning.rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
+def test_gradients_may_be_shortened_to_nothing_and_a_rate_is_a_function():
+    model = Two()
+    rule = SGD(model.parameters(), lr=0.1)
+    Learning(model, rule, 0, model.loss, longest=0).take()
+    assert model.a.data.tolist() == [0, 1]
+    for more, error in (({"longest": -1}, ValueError), ({"rate": 0.1}, TypeError)):
+        with pytest.raises(error, match=f"{next(iter(more))} is"):
+            Learning(model, rule, 0, model.loss, **more)
+
+
 def test_a_loss_that_is_no_number_is_told_with_the_rates_of_all_groups():
     model = Two()
     rule = SGD([{"params": [model.a], "lr": 1e200}, {"params": [model.b], "lr": 0.5}], lr=1.0)

@@ -66,7 +66,8 @@ class SelfAttention(Layer):
         self.name_weights()
 
     def __call__(self, x, real=None) -> Tensor:
-        """x (..., T, D). real: booleans (..., T), False at padding, which then nobody looks at.
+        """x (..., T, D). real: booleans (..., T), False at padding, which then nobody looks at;
+        numbers have to stand there all the same, for 0 times NaN is NaN.
 
         Raises ValueError for an x or a real of another shape, TypeError for a real that is not
         boolean.

@@ -130,8 +130,8 @@ class ShardedEmbedding:
         place: Callable[[list[dict]], Shards] | None = None,
     ):
         self.partition = Partition(num_embeddings, shards, by)
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = check_count(embedding_dim, "embedding_dim")
+        self.num_embeddings = self.partition.num_embeddings
+        self.embedding_dim = embedding_dim = check_count(embedding_dim, "embedding_dim")
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
         initial_std(init, embedding_dim)
@@ -242,8 +242,9 @@ class ShardedEmbedding:
         said = {"files": names, "step": self.steps, **self._cut()}
         with replacing(folder / MANIFEST) as temporary:
             temporary.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-        for name in set(old) - set(names):
-            (folder / name).unlink(missing_ok=True)
+        for path in folder.glob("shard-*-of-*.step-*.npz"):  # also of a save that came to no end
+            if path.name not in names:
+                path.unlink(missing_ok=True)
 
     def load(self, folder: str | os.PathLike) -> int:
         """Go on from the checkpoint in a folder; returns how many steps it has behind it. The

@@ -55,6 +55,10 @@ def test_a_death_in_the_middle_of_saving_costs_what_came_after_the_last(
     assert len(list(tmp_path.iterdir())) == 5 + (4 if dies == "manifest" else dies)
     fresh = sharded()
     assert fresh.load(tmp_path) == 2 and fresh.table().tobytes() == kept.tobytes()
+    learn(fresh, 2, 4)
+    monkeypatch.undo()
+    fresh.save(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 5  # what that save had begun with has gone
 
 
 @pytest.mark.parametrize("dies", [2, None])
