@@ -124,7 +124,8 @@ class Variable:
     def __setstate__(self, state: tuple) -> None:
         """From a pickle: its line is written anew, after those of its inputs, for another process
         may have counted them."""
-        for name, value in state[1].items():
+        own, slots = state  # of a class that was made of this one, and those above
+        for name, value in {**(own or {}), **slots}.items():
             setattr(self, name, value)
         if self.node:
             self.node = self.node._replace(line=next(clock))

@@ -38,6 +38,20 @@ def test_a_copy_of_what_was_computed_goes_on_with_a_tape_of_its_own(copied):
     assert mine.grad.tolist() == E.grad.tolist() and mine.grad.all()
 
 
+class Slow(Tensor):
+    """A kind of weight that somebody has made."""
+
+    def __init__(self, data, rate: float):
+        super().__init__(data, requires_grad=True)
+        self.rate = rate
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_copy_has_the_attributes_of_its_class(copied):
+    weight = copied(Slow([1.0, 2.0], rate=0.25))
+    assert (weight.rate, weight.requires_grad, weight.numpy().tolist()) == (0.25, True, [1, 2])
+
+
 # ---- accumulation -------------------------------------------------------------------------------
 
 
