@@ -10,8 +10,9 @@
 #
 # **Control.** The same words, each with the opposite of another one.
 #
-# **Baseline.** Two words drawn at random. The text is the standard text of this course; each seed
-# reads another half of it. Rows are counts of neighbours as PPMI, without any training.
+# **Baseline.** Two words drawn at random. The text is the standard text of this course, or
+# `--text FILE`; each seed reads another half of it. Rows are counts of neighbours as PPMI, without
+# any training.
 #
 # **Threshold.** Opposites have to be among each other's ten nearest of 1,000 words at least 0.2
 # more often than the control, for every seed. The list below was written before the first run (its

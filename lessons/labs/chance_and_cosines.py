@@ -15,9 +15,9 @@
 # **Control.** A random table with the mean of the trained one; and one with its mean, its singular
 # values and their directions, so that nothing is left to chance but which word has which row.
 #
-# **Baseline.** Random rows. The text is the standard text of this course; skip-gram with $D = 50$
-# reads half of it, another half for each seed. Relatives are a word and its plural, strangers a
-# word and the plural of another.
+# **Baseline.** Random rows. The text is the standard text of this course, or `--text FILE`;
+# skip-gram with $D = 50$ reads half of it, another half for each seed. Relatives are a word and its
+# plural, strangers a word and the plural of another.
 #
 # **Threshold.** Each chance sets a bar that one in a hundred of its own pairs exceeds. An honest
 # bar lets at most 5 % of the strangers pass, and at least 30 points more of the relatives, for

@@ -98,10 +98,9 @@ def big_tables(seed: int) -> list[str]:
 
 
 def _seed(text: str) -> int:
-    seed = int(text)
-    if seed < 0:
-        raise argparse.ArgumentTypeError(f"{seed} is negative; a seed is 0 or more")
-    return seed
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
+    return int(text)
 
 
 if __name__ == "__main__":

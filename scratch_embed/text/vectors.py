@@ -56,6 +56,8 @@ def write_vectors(
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
         if header:
             file.write(f"{len(words)} {vectors.shape[1]}\n")
+        if vectors.itemsize < 4:  # of a float16 it would be too few digits for who reads float32
+            vectors = vectors.astype(np.float32)
         lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, vectors))
         file.writelines(lines)
 

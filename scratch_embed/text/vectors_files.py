@@ -104,6 +104,7 @@ WRITERS = {
     ".safetensors": write_safetensors,
     ".tsv": write_projector,
 }
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".tgz")  # as they are downloaded
 READERS = {".npz": read_npz, ".bin": read_binary, ".safetensors": read_safetensors}
 
 
@@ -124,7 +125,8 @@ def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
     limit : read this many words at most, the first ones.
 
     Text and .bin come as float32 (`read_vectors` takes a dtype); the others keep their dtype.
-    Raises ValueError for a pickle, such as gensim's own .kv: reading one runs what is in it.
+    Raises ValueError for a pickle, such as gensim's own .kv: reading one runs what is in it; and
+    for a file that is packed, such as .gz.
     """
     ending = Path(path).suffix.lower()
     if ending in PICKLES:
@@ -134,6 +136,8 @@ def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
         )
     if ending == ".tsv":
         raise ValueError(f"{path} is for the projector alone; read the .npz, .bin or .txt instead")
+    if ending in PACKED:
+        raise ValueError(f"{path} is packed; unpack it first, and name the file that comes out")
     if limit is not None:
         limit = check_count(limit, "limit")
     if ending not in READERS:

@@ -106,11 +106,17 @@ def start(
 
 def _check_needs(made, argv: Sequence[str], options: argparse.Namespace, needs: Mapping) -> None:
     unset = argparse.Namespace(**dict.fromkeys(vars(options)))  # None gives way to no default
-    for name, value in vars(made.parse_intermixed_args(argv, unset)).items():
+    for name, value in vars(_read(made, argv, unset)).items():
         other, wanted = needs.get(name, (None, None))
         if other and value is not None and getattr(options, other) != wanted:
             flag = name.replace("_", "-")
             made.error(f"--{flag} means nothing without --{other} {wanted}: leave it out")
+
+
+def _read(made: argparse.ArgumentParser, argv: Sequence[str], into=None) -> argparse.Namespace:
+    """What was given; words may stand on both sides of an option, and all behind a --."""
+    read = made.parse_args if "--" in argv else made.parse_intermixed_args
+    return read(argv, into)
 
 
 def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None) -> Run:
@@ -120,17 +126,17 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
     whenever the run was killed. A run is resumed with the options that it was begun with; whoever
     gives another one is told. Raises what `checkpoint.load` raises.
     """
-    options = made.parse_intermixed_args(argv)
+    options = _read(made, argv)
     if options.quick and quick:
         made.set_defaults(**quick)
-        options = made.parse_intermixed_args(argv)
+        options = _read(made, argv)
     saved = load_run(options.out) if getattr(options, "resume", False) else {}
     if saved:
         begun = saved.pop("options", None)
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
             made.error(f"{options.out} holds no checkpoint of {made.prog}")
         made.set_defaults(**begun)
-        options = made.parse_intermixed_args(argv)
+        options = _read(made, argv)
         for name, value in computing(options).items():
             if value != begun[name]:
                 made.error(

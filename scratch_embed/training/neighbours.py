@@ -74,7 +74,9 @@ def work(run: Run) -> int:
     table = Table(*vectors_files.load(options.vectors, options.limit))
     if len(table.words) < 2:
         raise ValueError(f"{options.vectors} holds one word, {table.words[0]!r}, and no neighbour")
-    print(f"{len(table.words):,} words, {table.unit.shape[1]} numbers each: {options.vectors}")
+    first = ", the first (--limit)" if len(table.words) == options.limit else ""
+    numbers = f"{table.unit.shape[1]} numbers each"
+    print(f"{len(table.words):,} words{first}, {numbers}: {options.vectors}")
     asked = options.words
     if not (asked or options.analogy or options.analogies or options.similarity):
         asked = [table.words[row] for row in some_rows(len(table.words)) if table.unit[row].any()]
@@ -122,7 +124,8 @@ class Table:
             raise ValueError(f"the vector of {word!r} is all zeros: no direction, and no neighbour")
         close = difflib.get_close_matches(word.lower(), self.words[:20_000], 3)
         hint = f" Near it in letters: {', '.join(close)}." if close else ""
-        raise ValueError(f"{word!r} has no vector here.{hint}")
+        among = f"among the {len(self.words):,} words that were read"
+        raise ValueError(f"{word!r} has no vector {among}.{hint}")
 
     def nearest(self, word: str, k: int) -> list:
         """[[word, cosine], ...], the nearest first, the word itself left out."""

@@ -64,6 +64,8 @@ def work(run: Run) -> int:
     options = run.options
     if len(set(options.letters)) < max(2, len(options.letters)):
         raise ValueError(f"letters is {options.letters!r}; it takes two or more, each once")
+    if not options.letters.isprintable() or " " in options.letters:
+        raise ValueError(f"letters is {options.letters!r}; of a space there is nothing to see")
     if options.dim % HEADS:
         raise ValueError(f"dim is {options.dim}; it must be a multiple of {HEADS}, the heads")
     seeds = range(options.seed, options.seed + options.seeds)

@@ -70,7 +70,13 @@ def test_command_fails_on_a_wrong_gradient(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("argument", "words"), [(["--op", "lokup"], "lookup"), (["--seed", "-1"], "negative")]
+    ("argument", "words"),
+    [
+        (["--op", "lokup"], "lookup"),
+        (["--seed", "-1"], "'-1' is not a whole number, 0 or more"),
+        (["--op", ""], "no operation is called ''"),
+        (["--figure", "a.png"], "give --study too"),
+    ],
 )
 def test_command_explains_wrong_arguments(argument, words, capsys):
     with pytest.raises(SystemExit) as stop:

@@ -48,6 +48,13 @@ def test_formats_with_a_dtype_keep_it(tmp_path, ending, dtype):
     assert load(tmp_path / f"v{ending}").vectors.dtype == dtype
 
 
+def test_text_of_half_precision_holds_the_numbers_that_the_other_formats_do(tmp_path):
+    half = np.array([[0.1, 0.2, 1e-7]], np.float16)
+    for ending in (".txt", ".bin"):
+        save(tmp_path / f"v{ending}", ["a"], half)
+        np.testing.assert_array_equal(load(tmp_path / f"v{ending}").vectors, half)
+
+
 def test_bytes_of_the_binary_format(tmp_path):
     """As gensim writes it, and with the line feed that word2vec.c puts after each vector."""
     path = tmp_path / "two.bin"

@@ -41,11 +41,14 @@ def test_neighbours_are_told_kept_and_drawn(capsys):
     assert Path("build/neighbours/results.png").stat().st_size > 10_000
 
 
-def test_words_may_stand_on_both_sides_of_an_option():
+def test_words_may_stand_on_both_sides_of_an_option(capsys):
     assert neighbours.main(["animals.npz", "dog", "--nearest", "2", "cat"]) == 0
     assert list(results()["nearest"]) == ["dog", "cat"]
     assert neighbours.main(["--nearest", "2", "animals.npz", "cat"]) == 0
     assert list(results()["nearest"]) == ["cat"]
+    assert neighbours.main(["--limit", "4", "--", "animals.npz", "dog"]) == 0
+    assert "4 words, the first (--limit), 3 numbers each" in capsys.readouterr().out
+    assert list(results()["nearest"]) == ["dog"]
 
 
 def test_of_many_neighbours_a_picture_shows_the_nearest():
@@ -132,10 +135,14 @@ def test_vectors_of_one_number_have_neighbours_and_no_picture(capsys):
     ("argv", "said"),
     [
         ([], "There is no build/word2vec/vectors.npz yet: `scratch-embed word2vec` makes it"),
-        (["animals.npz", "pupy"], "'pupy' has no vector here. Near it in letters: puppy"),
+        (
+            ["animals.npz", "pupy"],
+            "no vector among the 5 words that were read. Near it in letters: puppy",
+        ),
         (["animals.npz", "--similarity", "bad.tsv"], "bad.tsv, line 2: 'dog' is not two words"),
         (["animals.npz", "--similarity", "few.tsv"], "has 1 pairs, and 1 of them have vectors"),
         (["model.kv"], "is a pickle"),
+        (["glove.6B.zip"], "glove.6B.zip is packed; unpack it first"),
         (["animals.npz", "--similarity", "equal.tsv"], "scores of all 3 pairs in equal.tsv are eq"),
         (["three.txt", "--analogy", "a", "b", "c"], "of 3 words, none is left to answer"),
         (["one.txt"], "one.txt holds one word, 'a', and no neighbour"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from scratch_embed.lesson.play.frames import told
 from scratch_embed.simulations import Control
+
+NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d*)(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
 def read_values(controls: Iterable[Control], typed: Iterable[tuple[str, str]]) -> dict:
@@ -39,9 +42,10 @@ def read_value(control: Control, text: str):
 
 
 def _same_number(text: str, value) -> bool:
-    if isinstance(value, (str, bool)):
+    """Whether it is this number; commas stand before three digits: 1,6 is neither 1.6 nor 16."""
+    if isinstance(value, (str, bool)) or not NUMBER.fullmatch(text):
         return False
     try:
         return float(text.replace(",", "")) == value
-    except ValueError:
+    except ValueError:  # a sign or a point alone
         return False

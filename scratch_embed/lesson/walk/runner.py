@@ -117,7 +117,10 @@ def run_cell(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a lesson raises is reported
         if isinstance(error, SystemExit) and error.code in (None, 0):
             return None
-        record.failures.append(Failure(_told(error, lesson.path), position))
+        told = _told(error, lesson.path)
+        if record.options.text and not isinstance(error, SystemExit):
+            told += f"\nThe text was {record.options.text}: it may lack what is looked for in it."
+        record.failures.append(Failure(told, position))
         return record.failures[-1]
     finally:
         record.cell = None

@@ -336,6 +336,11 @@ def test_numbers_are_typed_as_they_are_read():
     assert [read_value(control, t) for t in ("0.01", "32,000", "1e3")] == [0.01, 32_000, 1000.0]
     with pytest.raises(ValueError, match="V is 'many'; choose one of 0.01, 32000, 1000.0"):
         read_value(control, "many")
+    scale = Control("scale", (1.6, 16), 16, "scale")
+    assert read_value(scale, "1.6") == 1.6 and read_value(scale, "16.0") == 16
+    for comma in ("1,6", "1_6", "16,", "+", "."):  # a decimal comma is not passed over
+        with pytest.raises(ValueError, match="choose one of 1.6, 16"):
+            read_value(scale, comma)
 
 
 # ---- in a lesson ---------------------------------------------------------------------------------
