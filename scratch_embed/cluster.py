@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from scratch_embed.arguments import check_count
 from scratch_embed.sharding import Shard, ShardedEmbedding
+from scratch_embed.tensor import Tensor
 
 try:
     import ray
@@ -108,7 +109,8 @@ class _Worker:
 def _steps(work: Callable, layer: ShardedEmbedding, first: int, last: int) -> list[float]:
     layer.steps, losses = first, []
     for step in range(first, last):
-        losses.append(float(work(layer, step, layer.worker)))  # a Tensor would bring its tape along
+        loss = work(layer, step, layer.worker)
+        losses.append(loss.item() if isinstance(loss, Tensor) else loss)  # not with all of its tape
         layer.step()
     return losses
 
