@@ -135,6 +135,8 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         begun = saved.pop("options", None)
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
             made.error(f"{options.out} holds no checkpoint of {made.prog}")
+        chosen = [f"{name} {x}" for name, x in begun.items() if x != made.get_default(name)]
+        print(f"Going on with the run in {options.out}: {', '.join(chosen) or 'as by default'}.")
         made.set_defaults(**begun)
         options = _read(made, argv)
         for name, value in computing(options).items():

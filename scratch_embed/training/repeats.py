@@ -33,8 +33,8 @@ def repeat(
 
     steps : of each way. job(way, seed) : what is to be done; its chance follows from the seed.
 
-    Returns None when Ctrl-C came, between two steps. All is saved then, and every so many seconds,
-    and a resumed run goes on with the very step.
+    Returns None when Ctrl-C came, between two steps. All is saved then, at the beginning and every
+    so many seconds, and a resumed run goes on with the very step.
     """
     jobs = [(way, seed) for seed in seeds for way in steps]
     with run.restoring():
@@ -43,6 +43,7 @@ def repeat(
         through = sum(map(len, found.values()))
         taken = sum(steps[way] * len(scores) for way, scores in found.items())
         taken += under_way["step"] if under_way else 0
+    fresh = not run.saved  # what lies in the folder then is of another run
     with Progress(taken, sum(steps[way] for way, _ in jobs)) as progress:
         for way, seed in jobs[through:]:
             progress.says = f"{way}, seed {seed}"
@@ -52,8 +53,9 @@ def repeat(
                     learning.load_state_dict(under_way)
                 under_way = None
             for _ in range(learning.step if learning else 0, steps[way]):
-                if run.due or progress.stopped:
+                if fresh or run.due or progress.stopped:
                     run.save(found=found, learning=learning.state_dict())
+                    fresh = False
                 if progress.stopped:
                     return None
                 learning.take()

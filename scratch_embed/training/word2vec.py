@@ -35,6 +35,7 @@ from scratch_embed.training.run import Run
 
 QUICK = {"most_read": 100_000, "dim": 50, "epochs": 1}
 FORMATS = tuple(ending[1:] for ending in vectors_files.WRITERS)
+PIECES = "pieces.bpe"  # the tokenizer of a run with --cut pieces
 CUTS = ("words", "spaces", "pieces")
 SOME = Number(int, 2, True, "2 or more")
 NUMBERS = [
@@ -85,9 +86,10 @@ def work(run: Run) -> int:
     """Read, learn, write; or go on with what is saved."""
     for path in files(run.options):
         run.will_write(path.name)
-    older = sorted(map(str, run.options.out.glob("vectors.*")))
+    older = [str(path) for name in ("vectors.*", PIECES) for path in run.options.out.glob(name)]
     if older and not run.saved:
-        print(f"Of an earlier run, until this one has ended: {', '.join(older)}")
+        mine = ", ".join(path.name for path in files(run.options))
+        print(f"Of an earlier run: {', '.join(sorted(older))}. This one will write {mine}.")
     saved = run.saved or read(run)
     with run.restoring():
         counts, checksum = np.asarray(saved["counts"]), saved["checksum"]
@@ -121,11 +123,12 @@ def read(run: Run) -> dict:
     if cut is None:
         found, tokenizer = counting.learn_pieces(found, options.pieces)
         cut = counting.cut_by(tokenizer)
-        tokenizer.save(options.out / "pieces.bpe")
     counted = counting.count(
         found, fresh_ids(options.out), cut, options.min_count, options.max_words, options.most_read
     )
     take_over(options.out)
+    if options.cut == "pieces":
+        tokenizer.save(options.out / PIECES)
     kind = "pieces" if options.cut == "pieces" else "words"
     print(f"{counted.read:,} {kind} read, {len(counted.words):,} different ones get a vector.")
     if counted.forgotten:

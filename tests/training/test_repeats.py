@@ -65,6 +65,22 @@ def test_stopped_anywhere_it_goes_on_to_the_same_scores(tmp_path, monkeypatch, s
     assert repeat(begun(tmp_path / "broken", "--resume"), WAYS, [3, 4], job) == whole
 
 
+def test_what_dies_before_its_first_checkpoint_is_not_taken_for_the_run_before(
+    tmp_path, monkeypatch, capsys
+):
+    repeat(begun(tmp_path), WAYS, [3], job)
+
+    def dies(self):
+        raise MemoryError
+
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(Learning, "take", dies)
+        repeat(begun(tmp_path, "--seed", "7"), WAYS, [7], job)
+    run = begun(tmp_path, "--resume")
+    assert f"Going on with the run in {tmp_path}: seed 7." in capsys.readouterr().out
+    assert repeat(run, WAYS, [7], job)["counted"] == [7]
+
+
 def test_dropout_goes_on_where_it_was(tmp_path):
     """A layer's own generator is part of what a training draws by chance."""
     ends = []

@@ -169,6 +169,11 @@ def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
     }  # fmt: skip
     assert word2vec.main([*common, "--cut", "pieces", "--pieces", "9", "--out", "pieces"]) == 0
     assert "pieces.bpe" in names(Path("pieces"))
+    before = Path("pieces/pieces.bpe").read_bytes()
+    Path("other.txt").write_text("a b\n" * 9, encoding="utf-8")
+    other = ["other.txt", "--cut", "pieces", "--min-count", "99", "--out", "pieces"]
+    assert word2vec.main(other) == 1 and Path("pieces/pieces.bpe").read_bytes() == before
+    assert "Of an earlier run: pieces/pieces.bpe, pieces/vectors.npz." in capsys.readouterr().out
     assert json.loads(Path("pieces/results.json").read_text())["options"]["most_read"] == 100_000
     assert word2vec.main([*common, "--loss", "softmax", "--model", "cbow"]) == 0
     assert "vectors.npz" in names(Path("build/word2vec"))
