@@ -39,6 +39,21 @@ def check_ids(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     return checked
 
 
+def check_sequence(ids, num_rows: int, name: str = "ids") -> np.ndarray:
+    """`check_ids` of one text: (N,), of a single id (1,).
+
+    Raises ValueError for several texts, as the rows of a batch: the last word of one would be a
+    neighbour of the first of the next.
+    """
+    checked = check_ids(ids, num_rows, name)
+    if checked.ndim > 1:
+        raise ValueError(
+            f"{name} have shape {checked.shape}, and one text is (N,): give rows one at a time, or "
+            f"{name}.reshape(-1) where it is one text after all"
+        )
+    return checked.reshape(-1)
+
+
 def to_int64(ids, num_rows: int, name: str = "ids") -> np.ndarray:
     """The half of `check_ids` that looks at the type and not at the range.
 

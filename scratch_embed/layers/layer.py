@@ -32,12 +32,16 @@ class Layer:
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute. TypeError for what takes a weight's place and is none, so that it would
-        neither be learned nor saved."""
-        before = vars(self).get(name)
-        if _learns(before) and not _learns(value) and value is not None:
+        neither be learned nor saved; AttributeError for requires_grad, which weights have."""
+        if name == "requires_grad":
+            raise AttributeError(
+                f"a layer has no requires_grad; its weights have: for w in layer.parameters(): "
+                f"w.requires_grad = {value}"
+            )
+        if not _fits(vars(self).get(name), value):
             what = "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
             raise TypeError(
-                f"{name} is a weight, and {what} in its place would not be learned: write "
+                f"{name} is a weight, and {what} in its place would be no weight: write "
                 f"layer.{name}.data[...] = array for other numbers, layer.{name}.requires_grad = "
                 f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for another"
             )
@@ -128,7 +132,12 @@ class Layer:
         return self.train(False)
 
 
-def _learns(value: object) -> bool:
+def _fits(before: object, value: object) -> bool:
+    """Whether what a layer holds may be replaced by a value: a weight by a weight, or by None."""
+    if value is None or not isinstance(before, Tensor) or before.node is not None:
+        return True
+    if not before.requires_grad:  # a frozen table, or a state that is computed anew
+        return isinstance(value, Tensor)
     return isinstance(value, Tensor) and value.requires_grad and value.node is None
 
 

@@ -40,6 +40,12 @@ def plain(operation: Callable, place: int, value: Any, is_array: bool) -> Any:
             f"{_argument(operation, place)} is a {type(value).__name__} of Tensors, which no "
             f"gradient would reach; pass them one by one, as {operation.__name__}(a, b)"
         )
+    first = next(iter(operation.__signature__.parameters.values()))
+    if first.kind == first.VAR_POSITIONAL and any(isinstance(item, np.ndarray) for item in value):
+        raise TypeError(
+            f"{_argument(operation, place)} is a {type(value).__name__} of arrays; pass them one "
+            f"by one, as {operation.__name__}(a, b)"
+        )
     return np.asarray(value)
 
 

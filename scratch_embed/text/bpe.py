@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed.files import read_bytes, replacing
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_sequence
 from scratch_embed.text.bpe_cut import cut
 from scratch_embed.text.bpe_fast import fast_merges
 from scratch_embed.text.pairs import (
@@ -119,7 +119,7 @@ class BPE:
 
         In byte mode a list cut inside a character ends in UNKNOWN, or raises with errors="strict".
         """
-        pieces = [self.tokens[i] for i in check_ids(ids, len(self)).reshape(-1)]
+        pieces = [self.tokens[i] for i in check_sequence(ids, len(self))]
         _check_errors(errors)
         if self.unit == "character":
             return "".join(pieces)

@@ -19,7 +19,7 @@ import numpy as np
 
 from scratch_embed.arguments import array_of
 from scratch_embed.files import read_bytes
-from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.ids import check_sequence
 from scratch_embed.text.docstrings import python_text
 
 __all__ = [
@@ -134,7 +134,7 @@ class Vocabulary:
 
     def decode(self, ids) -> list[str]:
         """The words of row numbers (N,). What went to OTHER comes back as "<other>"."""
-        return [self.tokens[i] for i in check_ids(ids, len(self)).reshape(-1)]
+        return [self.tokens[i] for i in check_sequence(ids, len(self))]
 
 
 def rank_frequency(counts) -> tuple[np.ndarray, np.ndarray]:
@@ -158,7 +158,7 @@ def batches_read(ids, num_embeddings: int, batch_size: int) -> np.ndarray:
 
         batches_read([0, 0, 1, 0, 2, 2], 4, batch_size=2)    [2, 1, 1, 0]
     """
-    ids = check_ids(ids, num_embeddings).reshape(-1)
+    ids = check_sequence(ids, num_embeddings)
     if batch_size < 1:
         raise ValueError(f"batch_size = {batch_size} must be at least 1.")
     updates = np.zeros(num_embeddings, dtype=np.int64)
@@ -185,7 +185,10 @@ def zipf_slope(counts, first: int = 1, last: int | None = None) -> float:
 def _token_list(tokens: Iterable[str]) -> Sequence[str]:
     if isinstance(tokens, str):
         raise TypeError("tokens is one string. Cut it into words first: words(text).")
-    return tokens if isinstance(tokens, (list, tuple)) else list(tokens)
+    tokens = tokens if isinstance(tokens, (list, tuple)) else list(tokens)
+    if isinstance(tokens, bytes) or (tokens and isinstance(tokens[0], (bytes, int))):
+        raise TypeError(f"tokens holds {tokens[0]!r}. Decode bytes first: data.decode('utf-8').")
+    return tokens
 
 
 def _likely_encoding(data: bytes) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.arguments import array_of, check_count, is_real
-from scratch_embed.kernels.ids import check_ids, count_ids
+from scratch_embed.kernels.ids import check_sequence, count_ids
 
 LIMIT = 2**31  # bytes of a dense (V, V) matrix of float64: V = 16,384
 
@@ -27,7 +27,7 @@ def cooccurrence(ids: np.ndarray, num_embeddings: int, window: int = 5) -> np.nd
             f"num_embeddings is {size}: the (V, V) matrix would take {8 * size * size / 2**30:.1f} "
             "GiB. Keep the most frequent words: Vocabulary.from_tokens(tokens, max_size=10_000)"
         )
-    ids = check_ids(ids, size).reshape(-1)
+    ids = check_sequence(ids, size)
     counts = np.zeros(size * size)
     for distance in range(1, min(window, len(ids) - 1) + 1):
         counts += count_ids(ids[:-distance] * size + ids[distance:], size * size)

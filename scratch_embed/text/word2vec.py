@@ -18,7 +18,7 @@ import numpy as np
 
 from scratch_embed import kernels
 from scratch_embed.arguments import check_count, is_real
-from scratch_embed.kernels.ids import check_ids, count_ids
+from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")
@@ -169,7 +169,7 @@ def train(
     check_rate(lr)
     epochs, batch_size = check_count(epochs, "epochs"), check_count(batch_size, "batch_size")
     negatives = check_count(negatives, "negatives")
-    ids = check_ids(ids, num_embeddings).reshape(-1)
+    ids = check_sequence(ids, num_embeddings)
     rng = np.random.default_rng(rng)
     counts = count_ids(ids, num_embeddings)
     noise = Negatives(counts, power)

@@ -23,7 +23,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.kernels import run, skip_gram_loops
-from scratch_embed.kernels.ids import check_ids, count_ids
+from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.text.word2vec import NOTHING, Negatives, Word2Vec, check_rate, subsample
 
 REACH = 8.0  # scores beyond are taken to be at +-8, where s is 0.9997
@@ -105,7 +105,7 @@ def train(
     """
     check_rate(lr)
     epochs = check_count(epochs, "epochs")
-    ids = check_ids(ids, num_embeddings).reshape(-1)
+    ids = check_sequence(ids, num_embeddings)
     rng = np.random.default_rng(rng)
     counts = count_ids(ids, num_embeddings)
     options = {"window": window, "negatives": negatives, "power": power, "workers": workers}

@@ -366,6 +366,11 @@ def test_what_would_not_be_learned_takes_no_weights_place(made):
     layer.bias = None  # one does without it
     layer.weight = Tensor(np.ones((2, 3)), requires_grad=True)
     assert layer.parameters() == [layer.weight]
+    frozen = layers.Embedding.from_pretrained(np.zeros((3, 2), np.float32))
+    with pytest.raises(TypeError, match="weight is a weight, and a ndarray in its place"):
+        frozen.weight = np.ones((3, 2), np.float32)
+    with pytest.raises(AttributeError, match=r"for w in layer\.parameters\(\): w\.req"):
+        layer.requires_grad = False
     layer.last = before * 2  # what was computed may be looked at later, and be another one then
     layer.last = before * 3
 

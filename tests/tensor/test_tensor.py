@@ -275,6 +275,14 @@ def test_lists_are_arrays_where_only_arrays_can_be_meant(kind):
     assert a.grad.tolist() == [3, 4]
 
 
+def test_arrays_to_join_are_given_one_by_one():
+    Z = np.zeros((2, 3))
+    for several in ([Z, Z], (Z, Z), [F.exp(Z), Z]):
+        with pytest.raises(TypeError, match=r"pass them one by one, as concatenate\(a, b\)"):
+            F.concatenate(several)
+    assert F.concatenate([1.0, 2.0], np.ones(1)).shape == (3,)
+
+
 @pytest.mark.parametrize("name", F.__all__)
 def test_an_operation_can_be_sent_to_another_process(name):
     assert pickle.loads(pickle.dumps(getattr(F, name))) is getattr(F, name)

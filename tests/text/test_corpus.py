@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scratch_embed.text import docstrings, toy
+from scratch_embed.text import bpe, docstrings, ppmi, toy, word2vec, word2vec_fast
 from scratch_embed.text.corpus import (
     OTHER,
     Vocabulary,
@@ -378,3 +378,30 @@ def test_batches_read_counts_a_row_once_a_batch():
         batches_read(ids, 7, 0)
     with pytest.raises(IndexError, match="7"):
         batches_read([0, 7], 7, 2)
+
+
+def test_bytes_are_no_words():
+    vocabulary = Vocabulary.from_tokens(["the", "cat"])
+    for data in (b"the cat", b"the cat".split(), np.array([b"the", b"cat"])):
+        for use in (vocabulary.encode, Vocabulary.from_tokens):
+            with pytest.raises(TypeError, match=r"Decode bytes first: data\.decode"):
+                use(data)
+
+
+BATCH = np.array([[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        Vocabulary.from_tokens(["a"]).decode,
+        bpe.BPE((), ("a", "b")).decode,
+        lambda ids: batches_read(ids, 2, 1),
+        lambda ids: ppmi.cooccurrence(ids, 2),
+        lambda ids: word2vec.train(ids, 2, 2),
+        lambda ids: word2vec_fast.train(ids, 2, 2),
+    ],
+)
+def test_rows_of_a_batch_are_not_one_text(use):
+    with pytest.raises(ValueError, match=r"ids have shape \(2, 2\), and one text is \(N,\)"):
+        use(BATCH)
