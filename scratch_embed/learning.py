@@ -52,21 +52,36 @@ class Learning:
         self._loss, self._rate, self._longest = loss, rate, longest
 
     def take(self) -> float:
-        """One step; returns the loss before it. Raises FloatingPointError for one that is none."""
+        """One step; returns the loss before it.
+
+        Raises FloatingPointError for a loss that is no number, TypeError for one that is no Tensor,
+        and ValueError for one that is of other weights, or has been gone back from already.
+        """
         rule = self.optimizer
         if self._rate is not None:
             rule.lr = self._rate(self.step)
         rule.zero_grad()
         with lean(), np.errstate(all="ignore"):
             loss = self._loss(self.rng)
+            self._check_fresh(loss)
             self.check(loss.item())
             loss.backward()
+            if all(param.grad is None for param in rule.params):
+                raise ValueError("loss was computed without any weight that the optimiser moves")
             if self._longest is not None:
                 self._shorten()
             with uninterrupted():  # a step is taken whole, and counted
                 rule.step()
                 self.step += 1
         return loss.item()
+
+    def _check_fresh(self, loss) -> None:
+        if not isinstance(loss, Tensor) or loss.size != 1:
+            shape = f" of shape {loss.shape}" if isinstance(loss, Tensor) else ""
+            what = f"{type(loss).__name__}{shape}"
+            raise TypeError(f"loss gave a {what}; it must give a Tensor of one number")
+        if any(param.grad is not None for param in self.optimizer.params):
+            raise ValueError("loss has called backward; leave it to take, which calls it as well")
 
     def _shorten(self) -> None:
         try:

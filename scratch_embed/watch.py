@@ -11,6 +11,9 @@ backward would then answer, without a word, for a point where forward never was.
                                 numbers, spread evenly, are remembered, and looked at again before
                                 backward uses it: every number, when it has no more than that
 
+An optimiser's step is noticed also where backward does not need the numbers that it changed: a
+RuntimeWarning says so, for the gradient is that of a point left behind.
+
 So `x.data *= 2` is always noticed, and `x.data[3] = 0` in any array of up to 1,024 numbers; in a
 larger one, only if the sample holds a number of row 3. To have everything remembered, at the cost
 of a copy of everything, write
@@ -41,6 +44,7 @@ clock = itertools.count()  # numbers the lines of the tape and the writes, in th
 
 ANY = 0  # no id() is 0
 _last_write = {ANY: -1}  # when, by the id() of the array that owns the memory, and of any
+_last_step = {ANY: -1}  # the same, of an optimiser's steps alone
 
 
 class _Watch(threading.local):
@@ -124,17 +128,23 @@ def owner(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def wrote(array: np.ndarray) -> None:
-    """Say that an array has just been written to in place."""
-    whole = owner(array)
-    if id(whole) not in _last_write:
-        weakref.finalize(whole, _last_write.pop, id(whole), None)  # an id is used again
-    _last_write[id(whole)] = _last_write[ANY] = next(clock)
+def wrote(array: np.ndarray, step: bool = False) -> None:
+    """Say that an array has just been written to in place, as by the step of an optimiser."""
+    whole, now = owner(array), next(clock)
+    for times in (_last_write, _last_step)[: 1 + step]:
+        if id(whole) not in times:
+            weakref.finalize(whole, times.pop, id(whole), None)  # an id is used again
+        times[id(whole)] = times[ANY] = now
 
 
 def written_since(array: np.ndarray, time: int) -> bool:
     """Whether `wrote` was called, after this time of `clock`, for any view of its owner."""
     return _last_write[ANY] > time and _last_write.get(id(owner(array)), -1) > time
+
+
+def stepped_since(array: np.ndarray, time: int) -> bool:
+    """The same of an optimiser's step."""
+    return _last_step[ANY] > time and _last_step.get(id(owner(array)), -1) > time
 
 
 @contextmanager

@@ -99,6 +99,28 @@ def test_a_loss_that_is_no_number_is_told_with_the_rates_of_all_groups():
         learning.take()
 
 
+def test_a_loss_that_is_not_of_these_weights_or_was_gone_back_from_is_told():
+    model, other = Two(), Two()
+    rule = SGD(model.parameters(), lr=0.1)
+
+    def closure(rng):
+        loss = model.loss()
+        loss.backward()
+        return loss
+
+    cases = [
+        (other.loss, ValueError, "without any weight that the optimiser moves"),
+        (closure, ValueError, "loss has called backward"),
+        (lambda rng: 0.5, TypeError, "gave a float; it must give a Tensor of one number"),
+        (lambda rng: model.a * 2, TypeError, r"gave a Tensor of shape \(2,\)"),
+    ]
+    for loss, error, said in cases:
+        learning = Learning(model, rule, 0, loss)
+        with pytest.raises(error, match=said):
+            learning.take()
+        assert learning.step == 0 and model.a.data.tolist() == [0, 1]
+
+
 def test_a_buffer_that_a_loss_fills_twice_is_told():
     """The first product needs it as it was; a gradient of other numbers would be wrong."""
     model, buffer = Two(), np.ones(2)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections import deque
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -306,21 +308,47 @@ def test_a_second_backward_after_a_step_is_told():
         loss.backward()
 
 
-def test_a_step_between_two_backwards_of_a_lookup_or_a_linear_model_is_fine(rng):
+def test_a_step_between_two_backwards_of_a_lookup_or_a_linear_model_is_right_and_said(rng):
     table, loss = leaf(rng.standard_normal((5, 2))), None
     loss = F.lookup(table, [1, 1]).sum()
-    for _ in range(2):
+    for said in (nullcontext(), pytest.warns(RuntimeWarning, match="took a weight as it was")):
         table.grad = None
-        loss.backward()
+        with said:
+            loss.backward()
         assert table.grad.tolist() == [[0, 0], [2, 2], [0, 0], [0, 0], [0, 0]]
         SGD([table], lr=0.1).step()
     x, y, w = rng.standard_normal((8, 3)), rng.standard_normal((8, 1)), leaf(np.zeros((3, 1)))
     loss = ((x @ w - y) ** 2).sum()
-    for _ in range(2):
+    for said in (nullcontext(), pytest.warns(RuntimeWarning, match="took a weight as it was")):
         w.grad = None
-        loss.backward()  # where forward was, w was 0
+        with said:
+            loss.backward()  # where forward was, w was 0
         np.testing.assert_allclose(w.grad, -2 * x.T @ y)
         SGD([w], lr=0.1).step()
+
+
+def test_what_was_made_of_a_weight_before_its_step_is_said(rng):
+    """Made once and used in every step, or carried on from one to the next: torch raises there."""
+    table = leaf(rng.standard_normal((5, 2)))
+    table.name = "E"
+    scaled, carried, rule = table * 2.0, 0.0, SGD([table], lr=0.1)
+    for said in (nullcontext(), pytest.warns(RuntimeWarning, match="mul took E as it was before")):
+        with said:
+            F.lookup(scaled, [1]).sum().backward()
+        rule.step()
+    for said in (nullcontext(), pytest.warns(RuntimeWarning, match="lookup took E as it was")):
+        carried = F.lookup(table, [1]) + carried * 0.5
+        with said:
+            carried.sum().backward()
+        rule.step()
+    with warnings.catch_warnings():  # detached, or another tensor's step: nothing to say
+        warnings.simplefilter("error")
+        (F.lookup(table, [1]) + carried.detach()).sum().backward()
+        loss = F.lookup(table, [1]).sum()
+        other = leaf(np.ones(2))
+        other.grad = np.ones(2)
+        SGD([other], lr=0.1).step()
+        loss.backward()
 
 
 def test_max_norm_is_noticed_when_it_shrinks_a_row():

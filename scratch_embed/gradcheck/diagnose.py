@@ -190,6 +190,12 @@ def unsteady(point) -> list[Cause]:
                 "np.empty, which is not np.zeros, or from a Generator"
             )
             found.append(Cause("not deterministic", op, sentence))
+    if point.drifts and not found:
+        sentence = (
+            "fn is random, or counts its calls, between its operations: the same inputs give "
+            "different outputs, so there is no derivative"
+        )
+        found.append(Cause("not deterministic", "", sentence))
     return found
 
 

@@ -100,6 +100,10 @@ class Report:
     def passed(self) -> bool:
         return self.agrees and self.told
 
+    def __bool__(self) -> bool:
+        """`assert gradcheck(...)` means what it says."""
+        return self.passed
+
     @property
     def agrees(self) -> bool:
         """Whether nothing is wrong, be it told or not."""

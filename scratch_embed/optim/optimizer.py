@@ -90,7 +90,7 @@ class Optimizer:
                 del state[name]  # of a momentum that is off: later it begins anew, as if resumed
             state["t"] = state.get("t", 0) + 1
             self._move(param, arrays, options | {"t": state["t"]})
-            wrote(param.data)
+            wrote(param.data, step=True)
 
     def state_dict(self) -> dict:
         """What a training needs to go on: {"options": [of each group], "state": [of each param]}.

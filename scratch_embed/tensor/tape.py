@@ -10,6 +10,7 @@ is the whole of the "topological sort".
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -19,7 +20,16 @@ import numpy as np
 from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.rows import RowGrad
-from scratch_embed.watch import Kept, arrays, clock, has_changed, keep, owner, written_since
+from scratch_embed.watch import (
+    Kept,
+    arrays,
+    clock,
+    has_changed,
+    keep,
+    owner,
+    stepped_since,
+    written_since,
+)
 
 _adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
 
@@ -43,12 +53,22 @@ class Node(NamedTuple):
         """Run backward once: each input that wants a gradient, with its contribution.
 
         Raises RuntimeError when an array that it needs has been written to since forward (see
-        `watch`), ValueError for gradients whose number or shape does not fit the inputs.
+        `watch`), ValueError for gradients whose number or shape does not fit the inputs. Warns of a
+        weight that has taken a step since forward, though its gradient does not need it.
         """
         for kept in self.kept:
             if has_changed(kept) or written_since(kept[0], self.line):
                 self._check_unread(kept[0])
         learns = [isinstance(t, Variable) and t.requires_grad for t in self.inputs]
+        for tensor, learning in zip(self.inputs, learns):
+            if learning and tensor.node is None and stepped_since(tensor.data, self.line):
+                warnings.warn(
+                    f"{self.name} took {_name(tensor) or 'a weight'} as it was before an "
+                    "optimiser's last step, and its gradient is of then: compute anew in every "
+                    "step what is made of weights, and detach() what is carried on",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
         needs = {"needs": learns} if self.selective else {}
         grads = self.backward(dout, self.saved, **needs)
         grads = grads if isinstance(grads, (tuple, list)) else (grads,)
@@ -80,8 +100,8 @@ class Node(NamedTuple):
             what = f"its input {places[0]}{f', {name},' if name else ''} of shape {array.shape}"
         raise RuntimeError(
             f"{self.name} kept {what} and backward needs it as it was, but it has been written to "
-            "since forward: run forward again before backward, or write to a copy, as in "
-            "t.data = t.data - step"
+            "since forward: run forward again before backward, detach() what is carried on from an "
+            "earlier step, or write to a copy, as in t.data = t.data - step"
         )
 
     def _fit(self, grad, tensor: Variable, position: int) -> np.ndarray | RowGrad:

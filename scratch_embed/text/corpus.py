@@ -90,7 +90,7 @@ def _word(marks: str) -> str:
     return f"{part}(?:['\u2019]{part})*"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Words and their row numbers: row 0 is OTHER, then the most frequent word, and so on down.
 
@@ -126,6 +126,15 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def __eq__(self, other) -> bool:
+        """Whether another one has the same words in the same rows, as often seen."""
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.tokens == other.tokens and np.array_equal(self.counts, other.counts)
+
+    def __hash__(self) -> int:
+        return hash(self.tokens)
 
     def encode(self, tokens: Iterable[str]) -> np.ndarray:
         """Row numbers (N,) int64. A word without a row becomes 0, the row of OTHER."""

@@ -12,9 +12,10 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -37,8 +38,17 @@ class WordVectors(NamedTuple):
     vectors: np.ndarray  # (V, D)
 
     @property
-    def index(self) -> dict[str, int]:
-        return {word: row for row, word in enumerate(self.words)}
+    def index(self) -> Mapping[str, int]:
+        """{word: row}, to be read; made once for the words that were asked for last."""
+        global _last
+        words, index = _last  # at once, for another thread may ask for others
+        if words is not self.words:
+            index = MappingProxyType({word: row for row, word in enumerate(self.words)})
+            _last = self.words, index
+        return index
+
+
+_last: tuple[tuple[str, ...], Mapping[str, int]] = (), {}
 
 
 def write_vectors(

@@ -72,7 +72,7 @@ def _rows(entries: zipfile.ZipFile, name: str, limit: int | None) -> np.ndarray:
             shape, by_columns, dtype = np.lib.format.read_array_header_1_0(entry)
             if shape and min(shape) >= 0 and not (by_columns or dtype.hasobject):
                 shape = (min(limit, shape[0]), *shape[1:])
-                data = entry.read(math.prod(shape) * dtype.itemsize)
+                data = bytearray(entry.read(math.prod(shape) * dtype.itemsize))  # to be written to
                 return np.frombuffer(data, dtype).reshape(shape)
     with entries.open(f"{name}.npy") as entry:
         return np.atleast_1d(np.lib.format.read_array(entry, allow_pickle=False))[:limit]

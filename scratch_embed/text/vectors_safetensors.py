@@ -116,4 +116,5 @@ def _read_array(
     file.seek(start + begin)
     if limit is not None and shape:
         shape[0] = min(shape[0], limit)
-    return np.frombuffer(file.read(math.prod(shape) * dtype.itemsize), dtype).reshape(shape)
+    data = bytearray(file.read(math.prod(shape) * dtype.itemsize))  # an array to be written to
+    return np.frombuffer(data, dtype).reshape(shape)

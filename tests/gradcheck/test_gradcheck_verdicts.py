@@ -303,6 +303,19 @@ def test_the_padding_row_of_a_large_table_is_always_looked_at():
     assert report.worst.verdict == WRONG
 
 
+def test_a_report_is_as_true_as_what_it_says():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    wrong = differentiable(lambda x: (x**2, (x,)), lambda dout, saved: dout * saved[0], "wrong")
+    assert gradcheck(F.exp, x) and not gradcheck(wrong, x)
+
+
+def test_chance_between_the_operations_is_no_missing_path():
+    rng = np.random.default_rng(0)
+    x = Tensor(np.ones((2, 2)), requires_grad=True)
+    report = gradcheck(lambda x: x * rng.random((2, 2)), x)
+    assert not report.passed and report.cause == "not deterministic"
+
+
 def test_a_tensor_that_fn_does_not_look_at_is_not_passed():
     """Closed over another one of the same numbers: every backward would agree with slopes of 0."""
     table, given = (Tensor(np.ones((3, 2)), requires_grad=True, name=name) for name in "ET")

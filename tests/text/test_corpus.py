@@ -380,6 +380,11 @@ def test_batches_read_counts_a_row_once_a_batch():
         batches_read([0, 7], 7, 2)
 
 
+def test_vocabularies_of_the_same_words_are_equal():
+    one, same, more = (Vocabulary.from_tokens(t.split()) for t in ("a b a c", "a b a c", "a b a a"))
+    assert one == same and hash(one) == hash(same) and one != more and one != ("a", "b")
+
+
 def test_bytes_are_no_words():
     vocabulary = Vocabulary.from_tokens(["the", "cat"])
     for data in (b"the cat", b"the cat".split(), np.array([b"the", b"cat"])):

@@ -55,6 +55,15 @@ def test_text_of_half_precision_holds_the_numbers_that_the_other_formats_do(tmp_
         np.testing.assert_array_equal(load(tmp_path / f"v{ending}").vectors, half)
 
 
+@pytest.mark.parametrize("ending", [".npz", ".safetensors", ".bin", ".txt"])
+@pytest.mark.parametrize("limit", [None, 1])
+def test_vectors_that_were_read_can_be_learned(tmp_path, ending, limit):
+    save(tmp_path / f"v{ending}", ["a", "b"], TWO)
+    found = load(tmp_path / f"v{ending}", limit)
+    found.vectors[0] = 7
+    assert found.index is found.index and found.index["a"] == 0 and len(found.index) == (limit or 2)
+
+
 def test_bytes_of_the_binary_format(tmp_path):
     """As gensim writes it, and with the line feed that word2vec.c puts after each vector."""
     path = tmp_path / "two.bin"

@@ -106,11 +106,15 @@ class Stepper:
                     self.follow(self.go)
             except Leave:
                 pass  # for good: other ones end in follow()
+        self.note()
+        print(ending.closing(self.steps, self.record, self.at))
+
+    def note(self) -> None:
+        """Keep the place, for another time; forget it at the end of the lesson."""
         finished = self.at == len(self.steps)
         if self.at:  # who leaves at the beginning keeps the place there was
             place = None if finished else Place(self.at + 1, tuple(self.missed))
             places.keep(self.lesson.name, len(self.steps), place)
-        print(ending.closing(self.steps, self.record, self.at))
 
     def enter(self) -> None:
         """Before the first step: on from where the last walk ended, if there was one."""
@@ -140,7 +144,8 @@ class Stepper:
         return True
 
     def go(self) -> None:
-        """One step, and on to the next."""
+        """One step, and on to the next. The place is noted before: a window may be closed."""
+        self.note()
         self.visit(self.steps[self.at])
         self.at += 1
 

@@ -166,6 +166,18 @@ def test_it_resumes_where_one_left_if_one_wants(tmp_path, capsys):
     assert person.frames[1].step == "1/5"
 
 
+def test_a_window_that_is_closed_loses_no_place(tmp_path):
+    def closes(frame):
+        if frame.step == "3/5":
+            raise SystemExit  # as good as a hang-up
+        return "3" if not frame.names else "on"
+
+    with pytest.raises(SystemExit):
+        walk(write(tmp_path), closes)
+    place = places.kept("ch00_demo", STEPS)
+    assert place.step == 3 and len(place.missed) == 1
+
+
 @pytest.mark.parametrize("leaves", [["quit"], ["again", "quit"], ["on", "step 1", "quit"]])
 def test_the_place_outlives_a_walk_that_ends_at_the_beginning(tmp_path, leaves):
     demo(tmp_path, "on", "3", "on", "quit")
