@@ -230,11 +230,18 @@ def see(name: str, known, unseen, epochs: int, rng) -> float:
 
     known, unseen : (pictures (B, 1, S, S), labels (B,)). A text strategy reads the typewritten
     picture; patches are a quarter or half as wide as it is. Nothing is tied: pictures have no
-    table to share. Raises ValueError for another name, and for shades that are not in 0..1.
+    table to share. Raises ValueError for another name, for shades that are not in 0..1, and for
+    another number of labels than of pictures.
     """
     check_strategy(name)
     rng = np.random.default_rng(rng)
     (pictures, labels), (strange, truth) = known, unseen
+    for shades, named in (known, unseen):
+        if np.shape(named) != shades.shape[:1]:
+            told = f"{len(shades)} pictures take as many labels, and not {np.shape(named)}"
+            raise ValueError(told)
+        if not (shades.min(initial=0) >= 0 and shades.max(initial=0) <= 1):
+            raise ValueError("there are shades outside 0..1: divide bytes by 255")
     side, classes = pictures.shape[-1], int(labels.max()) + 1
     if name.startswith("patches"):
         P = side // 4 if name.endswith(" 8") else side // 2

@@ -19,6 +19,9 @@ Optimisers with a memory keep arrays as large as the table: Adagrad "sum", LazyA
 these on disk as well, before the first step:
 
     optimizer.state[0]["sum"] = create_table("words.sum.npy", 100_000_000, 64, std=0)
+
+Beside "m" and "v" goes how many steps are in them: `optimizer.state[0]["t"] = 0` for new ones, and
+for a training that goes on what it was when it ended.
 """
 
 from __future__ import annotations

@@ -73,7 +73,9 @@ class RowGrad:
 
     @property
     def rows(self) -> np.ndarray:
-        return self._held[1].rows
+        rows = self._held[1].rows.view()
+        rows.flags.writeable = False  # an optimiser's loop goes by them without another look
+        return rows
 
     @property
     def values(self) -> np.ndarray:

@@ -122,6 +122,17 @@ def test_an_unknown_strategy():
         contest.contestant("sounds", TEXT, rng=0)
 
 
+def test_pictures_and_labels_that_do_not_fit_are_told():
+    pictures, labels = np.zeros((4, 1, 8, 8)), np.arange(4)
+    for known, unseen, said in (
+        ((pictures, labels[:2]), (pictures, labels), "4 pictures take as many labels"),
+        ((pictures, labels), (pictures, labels[:, None]), "4 pictures take as many labels"),
+        ((pictures + 255, labels), (pictures, labels), "outside 0..1: divide bytes by 255"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            contest.see("patches of 8", known, unseen, 1, 0)
+
+
 @pytest.mark.parametrize("shade", [-0.3, 1.01, np.nan])
 def test_shades_outside_their_range_are_refused(shade):
     with pytest.raises(ValueError, match="shades outside 0..1"):

@@ -194,7 +194,7 @@ def test_a_table_on_disk_learns_as_one_in_memory(tmp_path, optimizer, memory):
     table = create_table(tmp_path / "t.npy", 30, 4, rng=0)
     inside = trained(np.array(table), optimizer, {})
     states = {name: create_table(tmp_path / f"{name}.npy", 30, 4, std=0) for name in memory}
-    trained(table, optimizer, states)
+    trained(table, optimizer, {**states, "t": 0})
     table.flush()
     assert np.array_equal(np.load(tmp_path / "t.npy"), inside)
     assert not np.array_equal(inside[:10], create_table(tmp_path / "u.npy", 30, 4, rng=0)[:10])

@@ -167,3 +167,11 @@ def test_two_threads_may_ask_for_the_values_at_a_time(rng, monkeypatch):
 
     monkeypatch.setattr(kernels, "Groups", another_comes_now)
     assert np.array_equal(grad.values[rows], values) and np.array_equal(came[0][rows], values)
+
+
+def test_rows_are_not_written_to():
+    """An optimiser's compiled loop goes by them."""
+    grad = RowGrad([3, 1, 3], np.ones((3, 2)), (6, 2))
+    with pytest.raises(ValueError, match="read-only"):
+        grad.rows[:] = 10**8
+    assert grad.rows.tolist() == [1, 3]

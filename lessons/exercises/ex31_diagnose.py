@@ -70,6 +70,9 @@ def check(trial):
         for code in (nudged, size * (last + scored), size * scored, size * read.sum(axis=0),
                      6 * nudged, -nudged, 0 * nudged):  # fmt: skip
             trial.same("diagnose", mistakes=MISTAKES, code=code + noise, nudged=nudged, ids=ids)
+    small = np.array([[-3.0], [-0.001], [-1e-7]])  # off by less than a millionth of the largest
+    for code in (small + 1e-6, 2 * small, small + [[0], [0], [1e-5]]):
+        trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=small, ids=np.array([0, 1, 0]))
     nothing = np.zeros((3, 2))
     trial.same("diagnose", mistakes=MISTAKES, code=nothing, nudged=nothing, ids=np.array([0]))
 

@@ -43,7 +43,8 @@ class Layer:
             raise TypeError(
                 f"{name} is a weight, and {what} in its place would be no weight: write "
                 f"layer.{name}.data[...] = array for other numbers, layer.{name}.requires_grad = "
-                f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for another"
+                f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for "
+                f"another, and layer.{name} = None before one that is frozen"
             )
         super().__setattr__(name, value)
 

@@ -48,6 +48,8 @@ class Adam(Optimizer):
     ):
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
+    counts = True
+
     def _keeps(self, shape, options):
         return {"m": shape, "v": shape}
 

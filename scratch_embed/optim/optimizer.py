@@ -36,7 +36,7 @@ class Optimizer:
     params, state : all parameters, and their dicts of state arrays in the same order. An array may
         be put there before the first step, one on disk for example: "sum" of Adagrad and
         RowAdagrad, "m" and "v" of Adam, AdamW and LazyAdam, "mean" of RMSProp, "velocity" of a
-        momentum.
+        momentum. Beside "m" and "v" goes "t", how many steps are in them.
 
     A NaN or an infinity in a gradient is followed like any other number, as in PyTorch: it
     spoils the entries that it belongs to (under RowAdagrad their whole row) and their state.
@@ -55,6 +55,7 @@ class Optimizer:
     """
 
     lr = Number()
+    counts = False  # whether the rule needs to know how many steps are in its state
     complex_too = False  # whether the rule makes sense for complex numbers
 
     def __init__(self, params: Iterable[Tensor] | Iterable[dict], **options):
@@ -88,7 +89,7 @@ class Optimizer:
         for param, state, arrays, options in ready:
             for name in state.keys() - self._keeps(param.shape, options).keys() - {"t"}:
                 del state[name]  # of a momentum that is off: later it begins anew, as if resumed
-            state["t"] = state.get("t", 0) + 1
+            state["t"] += 1
             self._move(param, arrays, options | {"t": state["t"]})
             wrote(param.data, step=True)
 
@@ -263,6 +264,12 @@ class Optimizer:
                 f"state holds {unknown[0]!r}, which {type(self).__name__} would not use; it keeps "
                 f"{', '.join(map(repr, shapes)) or 'nothing'}"
             )
+        if self.counts and state and "t" not in state:
+            raise KeyError(
+                f"state holds {min(state)!r} and no 't', how many steps there are in it: put 0 for "
+                "new arrays, and for old ones what it was"
+            )
+        check_count(state.setdefault("t", 0), "state['t']", 0)
         for name, shape in shapes.items():
             if name not in state:
                 state[name] = np.zeros(shape, _native(param.dtype))

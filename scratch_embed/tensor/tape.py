@@ -141,6 +141,14 @@ class Variable:
     ndim = property(lambda self: self.data.ndim)
     size = property(lambda self: self.data.size)
 
+    def __getstate__(self) -> tuple:
+        """What is copied or pickled. A view, such as E.T, will be one of the copy of E."""
+        own, slots = super().__getstate__()
+        first = self.node.inputs[0] if self.node else None
+        if isinstance(first, Variable) and owner(self.data) is owner(first._held()):
+            slots = {**slots, "data": None}
+        return own, slots
+
     def __setstate__(self, state: tuple) -> None:
         """From a pickle: its line is written anew, after those of its inputs, for another process
         may have counted them."""
@@ -149,6 +157,9 @@ class Variable:
             setattr(self, name, value)
         if self.node:
             self.node = self.node._replace(line=next(clock))
+        if self.data is None:
+            given = [t.data if isinstance(t, Variable) else t for t in self.node.inputs]
+            self.data = self.node.forward(*given, **self.node.options)[0]
 
     def backward(self, grad: np.ndarray | None = None) -> None:
         """Add d(sum(self * grad)) / d(leaf) to `.grad` of every leaf that requires it.

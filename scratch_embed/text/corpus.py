@@ -195,8 +195,12 @@ def _token_list(tokens: Iterable[str]) -> Sequence[str]:
     if isinstance(tokens, str):
         raise TypeError("tokens is one string. Cut it into words first: words(text).")
     tokens = tokens if isinstance(tokens, (list, tuple)) else list(tokens)
-    if isinstance(tokens, bytes) or (tokens and isinstance(tokens[0], (bytes, int))):
-        raise TypeError(f"tokens holds {tokens[0]!r}. Decode bytes first: data.decode('utf-8').")
+    if any(not issubclass(kind, str) for kind in set(map(type, tokens))):
+        at, token = next((i, t) for i, t in enumerate(tokens) if not isinstance(t, str))
+        raise TypeError(
+            f"tokens[{at}] is {str(token)[:40]!r}, a {type(token).__name__}, and words are str: "
+            "decode bytes, and join sentences to one list, as itertools.chain.from_iterable does."
+        )
     return tokens
 
 

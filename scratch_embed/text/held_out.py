@@ -11,12 +11,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
+from scratch_embed.kernels.ids import check_sequence
 from scratch_embed.ops.elementwise import log_sigmoid_forward
 from scratch_embed.ops.sgns import cbow_forward
 from scratch_embed.ops.tied_cross_entropy import tied_cross_entropy_forward
-from scratch_embed.text.word2vec import Negatives, subsample
+from scratch_embed.text.word2vec import MODELS, Negatives, subsample
 from scratch_embed.text.word2vec_softmax import examples, shares
 
+LOSSES = ("negative", "softmax")
 EXAMPLES = 5_000
 PART = 1_000  # examples at a time: their rows take a few megabytes
 TINY = np.finfo(float).tiny
@@ -42,6 +45,14 @@ class HeldOut:
         loss: str = "negative", window: int = 5, negatives: int = 5, power: float = 0.75,
         subsample_at: float = 0, most: int = EXAMPLES,
     ):  # fmt: skip
+        if model not in MODELS:
+            raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
+        if loss not in LOSSES:
+            raise ValueError(f"loss is {loss!r}; it must be 'negative' or 'softmax'")
+        negatives, most = check_count(negatives, "negatives"), check_count(most, "most")
+        if isinstance(texts, np.ndarray):
+            raise TypeError("texts is an array; it must be a list of texts, if only of one: [ids]")
+        texts = [check_sequence(text, len(counts), "text") for text in texts]
         rng = np.random.default_rng(SEED)
         share = np.asarray(counts) / np.sum(counts)
         if subsample_at:

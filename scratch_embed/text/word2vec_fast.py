@@ -71,7 +71,15 @@ class Tables:
         self.vectors[...] = np.random.default_rng(rng).uniform(-edge, edge, shape)
 
     def learn(self, text: np.ndarray, first: int, rate: float, rng: np.random.Generator) -> None:
-        """Learn from text[first : first + block], with steps of size `rate`."""
+        """Learn from text[first : first + block], with steps of size `rate`.
+
+        text : an array (N,) of ids that `counts` counts; of it what the windows reach is checked.
+        """
+        if not isinstance(text, np.ndarray) or not 0 <= first < max(len(text), 1):
+            raise ValueError(f"text must be an array, and first, {first}, a place in it")
+        check_rate(rate)
+        low, high = max(first - self.window, 0), first + self.block + self.window
+        check_sequence(text[low:high], self._rows.shape[1], f"text[{low}:{high}]")
         centers = text[first : first + self.block]
         widths, targets = draw(centers, self.window, self.negatives, self._noise, rng)
         places = (text, widths, targets, first)

@@ -19,10 +19,9 @@ import numpy as np
 from scratch_embed.arguments import check_count, check_names, fitted
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text import word2vec_fast, word2vec_softmax
-from scratch_embed.text.held_out import HeldOut
+from scratch_embed.text.held_out import LOSSES, HeldOut
 from scratch_embed.text.word2vec import check_rate, subsample
 
-LOSSES = ("negative", "softmax")
 STRETCH = 1 << 20  # words
 SPAN = 200  # words that are held out together
 HELD_OUT, MOST_SPANS = 0.01, 100  # share of the text, and how many spans of it at most

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
 ROUNDING = 8 * np.finfo(float).eps  # of a loss, beside its size
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
+RANDOM = "no verdict, for forward gives other numbers every time"
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
 KINK = "on a kink, where it lies between the slopes from left and right, and is as good as any"
 
@@ -159,7 +160,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line
     if not math.isfinite(value) or not math.isfinite(slope):
         return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
     verdict = _judge(slope, value, above, h, part) or _option(use.at, index)
-    verdict = verdict or (KINK if _is_kink(f, value) else DIFFERS)
+    verdict = verdict or (KINK if _is_kink(f, value) else RANDOM if f(0.0) != f(0.0) else DIFFERS)
     digits = 6 - round(math.log10(h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     return [

@@ -32,12 +32,15 @@ class Progress:
     those before `start` included, and `stopped` whether the run was broken off.
 
     stop : None where nobody knows. unit : what a step is called. every : seconds between two lines
-    where there is no terminal.
+    where there is no terminal. waits : whether a step is let end; else the first press breaks off.
     """
 
-    def __init__(self, start: int, stop: int | None, unit: str = "step", every: float = EVERY):
+    def __init__(
+        self, start: int, stop: int | None, unit: str = "step", every: float = EVERY,
+        waits: bool = True,
+    ):  # fmt: skip
         self.done, self.stop, self.unit, self.every = start, stop, unit, every
-        self.says, self.stopped = "", False
+        self.says, self.stopped, self.waits = "", False, waits
         self._start, self._before, self._bar = start, {}, None
 
     def __enter__(self) -> Self:
@@ -85,6 +88,6 @@ class Progress:
         print("; ".join(filter(None, parts)), file=sys.stderr, flush=True)
 
     def _interrupted(self, number, frame) -> None:
-        if self.stopped:
+        if self.stopped or not self.waits:
             raise KeyboardInterrupt
         self.stopped = True

@@ -20,13 +20,11 @@ WHAT = (
 
 def pieces_of(source: Source) -> Iterator[str]:
     """The pieces of a text, while a bar tells how much of it is read."""
-    with Progress(0, source.size, "byte") as progress:
+    with Progress(0, source.size, "byte", waits=False) as progress:  # nothing is lost
         progress.says = f"reading {source.name}"
         for piece in source.pieces():
             yield piece
             progress.to(source.done)
-            if progress.stopped:
-                raise KeyboardInterrupt
 
 
 def fresh_ids(folder: Path) -> Path:

@@ -130,6 +130,10 @@ def test_table_and_state_on_disk_follow_a_dense_gradient(tmp_path):
     w[:] = first.data
     rule, rng = Adam([Tensor(w, requires_grad=True)], lr=0.1), np.random.default_rng(1)
     rule.state[0].update(m=m, v=v)
+    rule.params[0].grad = np.ones(w.shape, np.float32)
+    with pytest.raises(KeyError, match="holds 'm' and no 't', how many steps there are in it"):
+        rule.step()
+    rule.state[0]["t"] = 0
     for _ in range(3):
         rule.params[0].grad = rng.standard_normal(w.shape).astype(np.float32)
         rule.step()
@@ -207,7 +211,7 @@ def test_a_bad_gradient_is_refused_before_any_parameter_moves(rule, bad):
     with pytest.raises(error, match=words):
         optimizer.step()
     assert a.data.tobytes() == before
-    assert not any(array.any() for name, array in optimizer.state[0].items())
+    assert not any(np.any(value) for value in optimizer.state[0].values())
 
 
 def test_other_refusals_come_before_anything_moves_too():
@@ -225,7 +229,7 @@ def test_other_refusals_come_before_anything_moves_too():
         (Adagrad([a, b]), {"sum": np.zeros(b.shape, "f2")}, TypeError, "is of float16; it must be"),
         (Adagrad([a, b]), {"sum": [0.0]}, TypeError, "is of list; it must be an array of float64"),
         (LazyAdam([a, b]), {"sum": frozen}, KeyError, "would not use; it keeps 'm', 'v'"),
-        (LazyAdam([a, b]), {"v": frozen}, ValueError, r"state\['v'\] is read-only"),
+        (LazyAdam([a, b]), {"v": frozen, "t": 0}, ValueError, r"state\['v'\] is read-only"),
         (RowAdagrad([a, Tensor(np.ones(3), True)]), {}, ValueError, r"tables \(V, D\)"),
         (SGD([a, half], lr=0.1), {}, TypeError, r"half\.grad has dtype .*float16"),
     ]

@@ -38,6 +38,19 @@ def test_a_copy_of_what_was_computed_goes_on_with_a_tape_of_its_own(copied):
     assert mine.grad.tolist() == E.grad.tolist() and mine.grad.all()
 
 
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_view_is_copied_as_a_view(copied):
+    """A head that is tied by E.T reads, in the copy too, the table that learns."""
+    E = leaf([[1.0, 2.0], [3.0, 4.0]])
+    views = [E.T, E.T[1:], F.reshape(E, (4,))]
+    mine, *others = copied([E, *views])
+    mine.data += 1
+    for other, view in zip(others, views):
+        assert other.numpy().tolist() == (view.numpy() + 1).tolist()
+    others[0].sum().backward()
+    assert mine.grad.tolist() == [[1, 1], [1, 1]] and E.data[0, 0] == 1
+
+
 class Slow(Tensor):
     """A kind of weight that somebody has made."""
 

@@ -387,10 +387,12 @@ def test_vocabularies_of_the_same_words_are_equal():
 
 def test_bytes_are_no_words():
     vocabulary = Vocabulary.from_tokens(["the", "cat"])
-    for data in (b"the cat", b"the cat".split(), np.array([b"the", b"cat"])):
+    sentences = [["a", "b"], ["c"]]
+    for data in (b"a b", b"a b".split(), np.array([b"a"]), sentences, [("a",)], ["a", None]):
         for use in (vocabulary.encode, Vocabulary.from_tokens):
-            with pytest.raises(TypeError, match=r"Decode bytes first: data\.decode"):
+            with pytest.raises(TypeError, match=r"tokens\[[01]\] is .* and words are str: decode"):
                 use(data)
+    assert vocabulary.encode(np.array(["cat"])).tolist() == [2]
 
 
 BATCH = np.array([[0, 1], [1, 0]])

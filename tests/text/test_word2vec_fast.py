@@ -161,3 +161,24 @@ def test_draws():
 def test_bad_input_is_explained(options, error, words):
     with pytest.raises(error, match=words):
         word2vec_fast.train(**{"ids": [0, 1, 0], "num_embeddings": 3, "embedding_dim": 2} | options)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "rate", "said"),
+    [
+        (np.array([0, 9]), 0, 0.1, r"text\[0:\d+\]\[1\] = 9 is too large"),
+        (np.array([0, -1]), 0, 0.1, "= -1 is negative"),
+        (np.array([[0, 1], [1, 0]]), 0, 0.1, "one text is"),
+        ([0, 1], 0, 0.1, "text must be an array"),
+        (np.array([0, 1]), 2, 0.1, "and first, 2, a place in it"),
+        (np.array([0, 1]), -1, 0.1, "and first, -1, a place in it"),
+        (np.array([0, 1]), 0, np.nan, "is nan; it must be a finite number above 0"),
+    ],
+)
+def test_compiled_code_sees_no_text_of_another_vocabulary(text, first, rate, said):
+    rng = np.random.default_rng(0)
+    tables = word2vec_fast.Tables([5, 5], 4, rng=0)
+    before = tables.vectors.copy()
+    with pytest.raises((ValueError, IndexError), match=said):
+        tables.learn(text, first, rate, rng)
+    np.testing.assert_array_equal(tables.vectors, before)

@@ -159,3 +159,19 @@ def test_bad_text_states_and_rates_are_explained():
         run.load_state_dict(run.state_dict() | {"vectors": np.zeros((5, 6), np.float32)})
     with pytest.raises(FloatingPointError, match="lr 1e\\+30 is too large"):
         finished(Training(CORPUS.tokens, COUNTS, small(lr=1e30)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "more", "said"),
+    [
+        ([[0, 1]], {"model": "CBOW"}, "model is 'CBOW'; it must be 'skip-gram' or 'cbow'"),
+        ([[0, 1]], {"loss": "nce"}, "loss is 'nce'; it must be 'negative' or 'softmax'"),
+        ([[0, 1]], {"negatives": 0}, "negatives is 0"),
+        ([[0, 1]], {"most": 0}, "most is 0"),
+        ([[0, -1]], {}, "= -1 is negative"),
+        (np.array([0, 1]), {}, "a list of texts, if only of one"),
+    ],
+)
+def test_a_judge_is_made_for_what_there_is(texts, more, said):
+    with pytest.raises((ValueError, IndexError, TypeError), match=said):
+        HeldOut(texts, [5, 5], **more)

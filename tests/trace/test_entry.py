@@ -404,3 +404,15 @@ def test_where_an_infinity_began_can_be_looked_for(loss):
     with np.errstate(all="ignore"):
         told = str(trace(loss(Tensor([0.0, 1.0], requires_grad=True)).sum()))
     assert "inf" in told and "DIFFERS" not in told
+
+
+def test_of_a_forward_that_draws_anew_there_is_no_verdict():
+    rng = np.random.default_rng(0)
+
+    def drop(x):
+        kept = rng.random(x.shape) > 0.5
+        return x * kept / 0.5, (kept,)
+
+    dropped = differentiable(drop, lambda dout, saved: dout * saved[0] / 0.5, name="drop")
+    walk = trace(dropped(Tensor(np.ones((4, 3)), requires_grad=True, name="E")).sum())
+    assert "no verdict, for forward gives other numbers every time" in str(walk.entry(len(walk)))

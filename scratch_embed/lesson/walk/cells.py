@@ -151,7 +151,10 @@ def _future_flags(tree: ast.Module) -> int:
 
 
 def find(folder: str | Path) -> dict[int, Path]:
-    """The lesson files of a folder by chapter number, in order: {0: .../ch00_lookup.py, ...}."""
-    paths = sorted(Path(folder).glob("ch*_*.py"))
-    numbered = [(int(match[1]), path) for path in paths if (match := NUMBER.match(path.name))]
-    return dict(sorted(numbered))
+    """The lesson files of a folder by chapter number, in order: {0: .../ch00_lookup.py, ...}.
+
+    Of two with one number the first: ch00_lookup_backup.py is somebody's copy.
+    """
+    paths = sorted(Path(folder).glob("ch*_*.py"), reverse=True)
+    numbered = {int(match[1]): path for path in paths if (match := NUMBER.match(path.name))}
+    return dict(sorted(numbered.items()))

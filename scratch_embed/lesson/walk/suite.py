@@ -38,7 +38,7 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
             print(paint(f"\n[{len(records) + 1}/{len(paths)}] {path.name}", "bold"))
         with redirect_stdout(io.StringIO()) if quiet else nullcontext():
             records.append(_run_or_report(path, options))
-        if records[-1].results:
+        if records[-1].results and records[-1].passed:  # half of them take no whole one's place
             _keep_results(records[-1])
         elif records[-1].passed and not options.figures:
             marks.finish(path.stem, records[-1].kinds)
@@ -52,10 +52,12 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
 
 
 def _keep_results(record: Record) -> None:
-    """What a lab measured, as build/labs/NAME.json, or NAME.quick.json."""
+    """What a lab measured, as build/labs/NAME.json; of a smaller run or of another text beside it,
+    as NAME.quick.json or NAME.text.json."""
     from scratch_embed.lesson.lab import dump
 
-    name = f"{record.path.stem}{'.quick' if record.options.quick else ''}.json"
+    kind = ".quick" * bool(record.options.quick) + ".text" * bool(record.options.text)
+    name = f"{record.path.stem}{kind}.json"
     path = home(record.path) / "build" / "labs" / name
     try:
         with replacing(path) as temporary:

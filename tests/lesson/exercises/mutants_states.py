@@ -61,6 +61,8 @@ STATES = [
         "diagnose",
         ("zeros are off", "np.abs(code - nudged) > allowed", "np.abs(code - nudged) >= allowed",
          "right"),
+        ("of each entry", "np.abs(nudged).max()", "np.abs(nudged)", "'right'"),
+        ("of the largest with its sign", "np.abs(nudged).max()", "nudged.max()", "'right'"),
         ("to the last bit", "np.abs(code - nudged) > allowed", "code != nudged", "every bit"),
         ("one allowance", "allowed = 1e-6 * np.abs(nudged).max()", "allowed = 1e-6",
          "small and large gradients"),
