@@ -20,6 +20,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.files import open_regular, replacing
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.text import bpe
@@ -55,6 +56,8 @@ class Ids:
         return self._size
 
     def __getitem__(self, part: slice) -> np.ndarray:
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise TypeError(f"of ids in a file a stretch is read, ids[first:end], and not [{part}]")
         start, stop, _ = part.indices(len(self))
         read = np.fromfile(self.path, ID, max(stop - start, 0), offset=start * ID.itemsize)
         return read.astype(np.int64)
@@ -102,7 +105,9 @@ def count(
     """
     if max_words is not None and max_words < 2:
         raise ValueError(f"max_words is {max_words}; it must be 2 or more, or no word has company")
-    numbers = _Numbers()
+    if most_read is not None:
+        most_read = check_count(most_read, "most_read")
+    pieces, numbers = _several(pieces), _Numbers()
     seen, read, floor = np.zeros(1, np.int64), 0, 0
     with replacing(path) as temporary, open(temporary, "w+b") as file:
         for found in map(cut, pieces):
@@ -136,7 +141,7 @@ def learn_pieces(
 
     These stand in the returned pieces again.
     """
-    sample: list[str] = []
+    sample, pieces = [], _several(pieces)
     for piece in pieces:
         sample.append(piece)
         if sum(map(len, sample)) >= SAMPLE:
@@ -162,11 +167,20 @@ def write_tokens(pieces: Iterable[str], path: str | os.PathLike, tokenizer: bpe.
     """Write the rows of all tokens of a text to `path`, complete or not at all; the checksum."""
     total = 0
     with replacing(path) as temporary, open(temporary, "wb") as file:
-        for piece in pieces:
+        for piece in _several(pieces):
             ids = tokenizer.encode(piece).astype(ID)
             file.write(ids.data)
             total = zlib.crc32(ids, total)
     return total
+
+
+def _several(pieces: Iterable[str]) -> Iterator[str]:
+    """An iterator over pieces of a text, which one str is not."""
+    if isinstance(pieces, (str, os.PathLike)):
+        raise TypeError(
+            "pieces is one string: give [text], and of a file open_source(path).pieces()"
+        )
+    return iter(pieces)
 
 
 def _rarest(numbers: _Numbers, seen: np.ndarray, floor: int, most: int) -> tuple[int, list[int]]:

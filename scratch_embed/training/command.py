@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from scratch_embed.ending import ended
 from scratch_embed.files import alone_in
-from scratch_embed.training.run import Run, computing, load_run
+from scratch_embed.training.run import CHECKPOINT, Run, computing, load_run, unfinished
 
 
 class Number(NamedTuple):
@@ -131,6 +131,11 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         made.set_defaults(**quick)
         options = _read(made, argv)
     saved = load_run(options.out) if getattr(options, "resume", False) else {}
+    if not getattr(options, "resume", True) and unfinished(options.out):
+        raise ValueError(
+            f"{options.out} holds a run that has not ended: --resume goes on with it, and another "
+            f"--out begins beside it. To begin anew there, remove {options.out / CHECKPOINT}."
+        )
     if saved:
         begun = saved.pop("options", None)
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):

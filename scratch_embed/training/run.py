@@ -99,6 +99,14 @@ def computing(options: argparse.Namespace) -> dict:
     }
 
 
+def unfinished(folder: Path) -> bool:
+    """Whether there is a checkpoint whose results were not written yet."""
+    saved, results = folder / CHECKPOINT, folder / "results.json"
+    if not (saved.is_file() and results.is_file()):
+        return saved.is_file()
+    return results.stat().st_mtime_ns < saved.stat().st_mtime_ns
+
+
 def load_run(folder: Path) -> dict:
     """The checkpoint in a folder; empty, and said, where there is none."""
     if (folder / CHECKPOINT).exists():

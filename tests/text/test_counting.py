@@ -109,3 +109,24 @@ def test_too_little_text_is_said_and_leaves_nothing(tmp_path, text, said):
     with pytest.raises(ValueError, match=said):
         count([text], tmp_path / "ids", min_count=3)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_string_is_no_pieces(tmp_path):
+    text = "the cat sat on the mat " * 20
+    pieces, tokenizer = counting.learn_pieces([text], 5)  # of a list, which would begin anew
+    assert "".join(pieces) == text
+    path = tmp_path / "ids"
+    for use in (
+        lambda: counting.count(text, path),
+        lambda: counting.count(tmp_path, path),
+        lambda: counting.learn_pieces(text, 5),
+        lambda: counting.write_tokens(text, path, tokenizer),
+    ):
+        with pytest.raises(TypeError, match=r"pieces is one string: give \[text\]"):
+            use()
+    with pytest.raises(ValueError, match="most_read is -5"):
+        counting.count([text], path, most_read=-5)
+    counting.write_tokens([text], path, tokenizer)
+    for part in (np.s_[::2], np.s_[::-1], 0):
+        with pytest.raises(TypeError, match="a stretch is read"):
+            counting.Ids(path)[part]

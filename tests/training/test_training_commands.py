@@ -64,6 +64,9 @@ def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):
     options = resumed.options
     assert (options.steps, options.seed, options.rate) == (9, 4, 0.5)
     assert resumed.saved == {"step": 3}
+    with pytest.raises(ValueError, match="a run that has not ended: --resume goes on with it"):
+        parsed(tmp_path)
+    resumed.finish({})
     assert parsed(tmp_path).saved == {}  # a new run
 
 
