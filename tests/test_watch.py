@@ -341,8 +341,11 @@ def test_what_was_made_of_a_weight_before_its_step_is_said(rng):
         with said:
             carried.sum().backward()
         rule.step()
-    with warnings.catch_warnings():  # detached, or another tensor's step: nothing to say
+    turned = table.T
+    rule.step()
+    with warnings.catch_warnings():  # detached, a view, another tensor's step: nothing to say
         warnings.simplefilter("error")
+        (turned * 1.0).sum().backward()
         (F.lookup(table, [1]) + carried.detach()).sum().backward()
         loss = F.lookup(table, [1]).sum()
         other = leaf(np.ones(2))

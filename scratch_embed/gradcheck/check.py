@@ -77,11 +77,11 @@ def gradcheck(
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
         directional = mode == "directional" and not point.original
         quick = compare(_directions(point, rng)) if directional else None
-        if quick and quick.passed:
+        if quick is not None and quick.passed:
             return quick
         report = compare(_entries(point, max_entries, rng))
         all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
-        if quick and not quick.agrees and report.passed and not all_seen:
+        if quick is not None and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
         if not report.agrees:
             report.causes = diagnose(point) or overpaid(report.rows)

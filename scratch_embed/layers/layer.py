@@ -51,7 +51,7 @@ class Layer:
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, weight) for every weight, each once."""
         for path, part in _walk(self):
-            if isinstance(part, Tensor) and part.node is None:
+            if _is_weight(part):
                 yield path, part
 
     def parameters(self) -> list[Tensor]:
@@ -133,13 +133,20 @@ class Layer:
         return self.train(False)
 
 
+def _is_weight(thing: object) -> bool:
+    """Whether it is a Tensor that learns, or one that does not and was not computed either."""
+    if not isinstance(thing, Tensor) or thing.node is not None:
+        return False
+    return thing.requires_grad or not thing.computed
+
+
 def _fits(before: object, value: object) -> bool:
     """Whether what a layer holds may be replaced by a value: a weight by a weight, or by None."""
-    if value is None or not isinstance(before, Tensor) or before.node is not None:
+    if value is None or not _is_weight(before):
         return True
     if not before.requires_grad:  # a frozen table, or a state that is computed anew
         return isinstance(value, Tensor)
-    return isinstance(value, Tensor) and value.requires_grad and value.node is None
+    return _is_weight(value) and value.requires_grad
 
 
 def _walk(root: Layer) -> Iterator[tuple[str, object]]:

@@ -53,22 +53,12 @@ class Node(NamedTuple):
         """Run backward once: each input that wants a gradient, with its contribution.
 
         Raises RuntimeError when an array that it needs has been written to since forward (see
-        `watch`), ValueError for gradients whose number or shape does not fit the inputs. Warns of a
-        weight that has taken a step since forward, though its gradient does not need it.
+        `watch`), ValueError for gradients whose number or shape does not fit the inputs.
         """
         for kept in self.kept:
             if has_changed(kept) or written_since(kept[0], self.line):
                 self._check_unread(kept[0])
         learns = [isinstance(t, Variable) and t.requires_grad for t in self.inputs]
-        for tensor, learning in zip(self.inputs, learns):
-            if learning and tensor.node is None and stepped_since(tensor.data, self.line):
-                warnings.warn(
-                    f"{self.name} took {_name(tensor) or 'a weight'} as it was before an "
-                    "optimiser's last step, and its gradient is of then: compute anew in every "
-                    "step what is made of weights, and detach() what is carried on",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
         needs = {"needs": learns} if self.selective else {}
         grads = self.backward(dout, self.saved, **needs)
         grads = grads if isinstance(grads, (tuple, list)) else (grads,)
@@ -81,6 +71,22 @@ class Node(NamedTuple):
         for position, (tensor, grad) in enumerate(zip(self.inputs, grads)):
             if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:
                 yield tensor, self._fit(grad, tensor, position)
+
+    def warn_of_steps(self, out: np.ndarray | None) -> None:
+        """Warn of a weight that has taken a step since forward, though backward does not need its
+        numbers. A view of it, E.T, has those of now."""
+        for t in self.inputs:
+            learns = isinstance(t, Variable) and t.requires_grad and t.node is None
+            if not learns or not stepped_since(t.data, self.line):
+                continue
+            if out is None or owner(t.data) is not owner(out):
+                warnings.warn(
+                    f"{self.name} took {t.name or 'a weight'} as it was before an optimiser's last "
+                    "step, and its gradient is of then: compute anew in every step what is made of "
+                    "weights, and detach() what is carried on",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
 
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
@@ -126,7 +132,8 @@ class Variable:
     """
 
     __slots__ = (
-        "data", "grad", "requires_grad", "retains_grad", "name", "node", "_stand_in", "__weakref__"
+        "data", "grad", "requires_grad", "retains_grad", "name", "node", "computed", "_stand_in",
+        "__weakref__",
     )  # fmt: skip
 
     data: np.ndarray
@@ -134,7 +141,8 @@ class Variable:
     requires_grad: bool
     retains_grad: bool  # whether backward leaves a gradient here although it is no leaf
     name: str | None
-    node: Node | None  # None for a leaf, which no operation made
+    node: Node | None  # None for a leaf, and for what was computed while nothing was recorded
+    computed: bool  # whether an operation made it
 
     shape = property(lambda self: self.data.shape)
     dtype = property(lambda self: self.data.dtype)
@@ -311,6 +319,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
                     part = part.copy()  # a leaf shares its `.grad` with nobody
                 taken.append(part)
                 pending[parent] = keep(part)
+            node.warn_of_steps(tensor._held())
         if has_changed(arrived):
             where = f"backward of {node.name}" if node else f"the leaf {tensor.name or ''}".strip()
             raise RuntimeError(

@@ -61,10 +61,13 @@ class Tensor(Readable):
         self.name = name
         self.grad = None
         self.node = None
+        self.computed = False
 
     def detach(self) -> Tensor:
         """The same array in a Tensor that requires no gradient: here the way back ends."""
-        return Tensor(self.data, name=self.name)
+        detached = Tensor(self.data, name=self.name)
+        detached.computed = self.computed
+        return detached
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
@@ -229,6 +232,7 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
             )
         out, saved = made
         result = Tensor(out)
+        result.computed = True
         if learns and recording.on:
             if recording.lean:
                 args = tuple(a.stand_in() if isinstance(a, Tensor) else a for a in args)

@@ -12,10 +12,9 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -38,17 +37,18 @@ class WordVectors(NamedTuple):
     vectors: np.ndarray  # (V, D)
 
     @property
-    def index(self) -> Mapping[str, int]:
-        """{word: row}, to be read; made once for the words that were asked for last."""
-        global _last
-        words, index = _last  # at once, for another thread may ask for others
-        if words is not self.words:
-            index = MappingProxyType({word: row for row, word in enumerate(self.words)})
-            _last = self.words, index
+    def index(self) -> dict[str, int]:
+        """{word: row}, made once, and kept for the few lists of words that were asked for last."""
+        global _indices
+        for words, index in _indices:
+            if words is self.words:
+                return index
+        index = {word: row for row, word in enumerate(self.words)}
+        _indices = ((self.words, index), *_indices[:3])
         return index
 
 
-_last: tuple[tuple[str, ...], Mapping[str, int]] = (), {}
+_indices: tuple[tuple[tuple[str, ...], dict[str, int]], ...] = ()  # a NamedTuple has no room
 
 
 def write_vectors(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Embedding, Tensor, layers
+from scratch_embed import SGD, Embedding, Tensor, layers, no_grad
 from scratch_embed import functional as F
 from scratch_embed.layers.head import first_loss
 from scratch_embed.layers.layer import Layer
@@ -373,6 +374,29 @@ def test_what_would_not_be_learned_takes_no_weights_place(made):
         layer.requires_grad = False
     layer.last = before * 2  # what was computed may be looked at later, and be another one then
     layer.last = before * 3
+
+
+def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
+    class Remembers(Layer):
+        def __init__(self):
+            self.e = layers.Embedding(5, 4, rng=0)
+            self.last = self.state = Tensor(np.zeros((2, 4)))
+
+        def __call__(self, ids):
+            self.last = self.e(ids)
+            self.state = self.last.detach()
+
+    for how in (nullcontext, no_grad):
+        model = Remembers()
+        with how():
+            model([0, 1])
+        assert list(model.state_dict()) == ["e.weight"]
+        model.state = np.zeros((2, 4))  # a new sequence
+    with no_grad():
+        scaled = model.e.weight * 0.5
+    scaled.requires_grad = True
+    model.e.weight = scaled
+    assert model.parameters() == [scaled]
 
 
 def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
