@@ -21,7 +21,8 @@ these on disk as well, before the first step:
     optimizer.state[0]["sum"] = create_table("words.sum.npy", 100_000_000, 64, std=0)
 
 A copy of such a layer, as for another process, holds the whole table in memory and writes to no
-file: send the path there, and `open_table` it.
+file: send the path there, and `open_table` it. Nothing else may write to the file: np.save of a
+table onto its own file empties it first, and the numbers are gone.
 
 Beside "m" and "v" goes how many steps are in them: `optimizer.state[0]["t"] = 0` for new ones, and
 for a training that goes on what it was when it ended.

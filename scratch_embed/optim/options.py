@@ -12,8 +12,8 @@ from scratch_embed.arguments import check_flag
 class Number:
     """An option that is one number from 0 up, kept in every group of parameters.
 
-    `optimizer.lr` reads what all groups share, and `optimizer.lr = 0.1` sets all of them; one group
-    alone is `optimizer.param_groups[1]["lr"]`.
+    `optimizer.lr` reads what all groups share, and `optimizer.lr = 0.1` sets it in all of them; one
+    group alone is `optimizer.param_groups[1]["lr"]`, and where they differ there is no other way.
     """
 
     def __init__(self, below: float = math.inf):
@@ -28,13 +28,14 @@ class Number:
         first, *others = [group[self.name] for group in optimizer.param_groups]
         if any(other != first for other in others):
             raise ValueError(
-                f"the groups differ in {self.name}: {[first, *others]}; read that of one group, "
+                f"the groups differ in {self.name}: {[first, *others]}; take that of one group, "
                 f"optimizer.param_groups[0][{self.name!r}]"
             )
         return first
 
     def __set__(self, optimizer, value):
         value = self.check(value)
+        self.__get__(optimizer)  # raises where one value would take the place of several
         for group in optimizer.param_groups:
             group[self.name] = value
 

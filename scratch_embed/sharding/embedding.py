@@ -230,13 +230,21 @@ class ShardedEmbedding:
     def save(self, folder: str | os.PathLike) -> None:
         """A file a shard, and the manifest last: only with it the files are a checkpoint.
 
-        The one before stays whole until the new manifest is there, and goes then. The folder has
+        The one before stays whole until the new manifest is there, and goes then; ValueError where
+        it is of another table. The folder has
         to be one that every shard can write to. With several workers one of them saves, while the
         others take no further step.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        old = self._manifest(folder).get("files", []) if (folder / MANIFEST).exists() else []
+        before = self._manifest(folder) if (folder / MANIFEST).exists() else {"files": []}
+        for name, mine in self._cut().items():
+            if before.get(name, mine) != mine:
+                raise ValueError(
+                    f"{folder} holds a table with {name} {before[name]!r}; here: {mine!r}. Give "
+                    "each table a folder of its own"
+                )
+        old = before["files"]
         names = self._names(old)
         self.shards.call("save", [(str(folder / n), self.steps, self.life) for n in names])
         said = {"files": names, "step": self.steps, **self._cut()}

@@ -130,25 +130,36 @@ class Training:
             self._judge()
 
     def state_dict(self) -> dict:
-        """What a checkpoint holds."""
+        """What a checkpoint holds: copies."""
         return {
-            "vectors": self.tables.vectors,
-            "outputs": self.tables.outputs,
+            "vectors": self.tables.vectors.copy(),
+            "outputs": self.tables.outputs.copy(),
             "epoch": self.epoch,
             "start": self.start,
             "first": self.first,
             "rng": self.rng.bit_generator.state,
             "rng_of_stretch": self._rng_of_stretch,
-            "curve": self.curve,
+            "curve": list(self.curve),
         }
 
     def load_state_dict(self, state: Mapping) -> None:
-        """Go on where `state_dict` was taken. Raises KeyError for a name that is missing or extra,
-        and what `fitted` raises for tables of another shape."""
+        """Go on where `state_dict` was taken: with all of it, or after an error with nothing.
+
+        Raises KeyError for a name that is missing or extra, what `fitted` raises for tables of
+        another shape, and ValueError for a place that is not in this text.
+        """
         check_names(state, STATE, "this training")
-        for name in ("vectors", "outputs"):
-            table = getattr(self.tables, name)
-            table[...] = fitted(state[name], table, name)
+        tables = [
+            (table, fitted(state[name], table, name))
+            for name, table in (("vectors", self.tables.vectors), ("outputs", self.tables.outputs))
+        ]
+        for name in ("epoch", "start", "first"):
+            check_count(state[name], name, 0)
+        if state["start"] >= self.size or state["start"] % STRETCH or state["first"] > STRETCH:
+            raise ValueError(f"start {state['start']}, first {state['first']}: of another text")
+        type(self.rng.bit_generator)(0).state = state["rng"]  # raises for one of another kind
+        for table, numbers in tables:
+            table[...] = numbers
         self.epoch, self.curve = state["epoch"], list(state["curve"])
         self.rng.bit_generator.state = state["rng_of_stretch"]
         self._enter(state["start"])

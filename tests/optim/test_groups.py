@@ -67,6 +67,10 @@ def test_an_option_that_all_groups_share_can_be_read_and_set_at_once():
     optimizer = SGD([{"params": [leaf()]}, {"params": [leaf()], "lr": 0.5}], lr=0.25)
     with pytest.raises(ValueError, match=r"the groups differ in lr: \[0\.25, 0\.5\]"):
         assert optimizer.lr
+    with pytest.raises(ValueError, match=r"take that of one group, optimizer\.param_groups\[0\]"):
+        optimizer.lr = 0.125  # which would be the end of what they were given
+    assert [group["lr"] for group in optimizer.param_groups] == [0.25, 0.5]
+    optimizer.param_groups[1]["lr"] = 0.25
     optimizer.lr = 0.125
     assert optimizer.lr == 0.125
     assert [group["lr"] for group in optimizer.param_groups] == [0.125, 0.125]

@@ -91,6 +91,17 @@ def test_a_table_goes_on_with_the_rate_that_it_was_made_with(tmp_path):
     assert both[1].any()
 
 
+def test_two_tables_do_not_save_into_one_folder(tmp_path):
+    users, items = sharded(), ShardedEmbedding(V + 1, D, 4, RULES["SGD"])
+    users.save(tmp_path)
+    kept = users.table()
+    with pytest.raises(ValueError, match=f"holds a table with num_embeddings {V}; here: {V + 1}"):
+        items.save(tmp_path)
+    learn(users, 0, 1)
+    users.load(tmp_path)
+    assert users.table().tobytes() == kept.tobytes()
+
+
 def test_who_was_given_up_is_not_heard_any_more(tmp_path):
     """A push that is still on its way when all go back must not count in what comes after."""
     late, layer = workers_of(2, staleness=1)

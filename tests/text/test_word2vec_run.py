@@ -175,3 +175,21 @@ def test_bad_text_states_and_rates_are_explained():
 def test_a_judge_is_made_for_what_there_is(texts, more, said):
     with pytest.raises((ValueError, IndexError, TypeError), match=said):
         HeldOut(texts, [5, 5], **more)
+
+
+def test_a_state_is_a_copy_and_is_taken_over_whole_or_not_at_all():
+    ids = np.random.default_rng(0).integers(0, 50, 60_000)
+    counts = np.bincount(ids)
+    training = Training(ids, counts, Settings(dim=4, subsample_at=0))
+    training.advance()
+    best = training.state_dict()
+    then = best["vectors"].copy()
+    training.advance()
+    np.testing.assert_array_equal(best["vectors"], then)
+    now = training.tables.vectors.copy()
+    for spoiled in ({"outputs": best["outputs"][1:]}, {"start": 10**7}, {"epoch": -1}, {"rng": {}}):
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            training.load_state_dict(best | spoiled)
+        np.testing.assert_array_equal(training.tables.vectors, now)
+    training.load_state_dict(best)
+    np.testing.assert_array_equal(training.tables.vectors, then)
