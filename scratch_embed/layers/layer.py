@@ -52,6 +52,7 @@ class Layer:
         """(path, weight) for every weight, each once."""
         for path, part in _walk(self):
             if _is_weight(part):
+                part.computed = False  # and stays one when it is frozen
                 yield path, part
 
     def parameters(self) -> list[Tensor]:

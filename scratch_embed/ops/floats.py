@@ -27,3 +27,12 @@ def floating(array, name: str = "x") -> np.ndarray:
     if array.dtype.kind in "biu":
         return array.astype(np.float64)
     raise TypeError(f"{name} is not an array of numbers: NumPy made it {array.dtype}")
+
+
+def check_learnable(dtype: np.dtype) -> None:
+    """TypeError for a tensor of whole numbers: its gradient would be cut down to such as well."""
+    if dtype.kind not in "fc":
+        raise TypeError(
+            f"a tensor of {dtype} cannot require a gradient: "
+            "derivatives need floating point, e.g. data.astype(np.float64)"
+        )

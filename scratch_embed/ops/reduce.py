@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import check_flag
 from scratch_embed.kernels import sum_over
 
 
@@ -48,6 +49,7 @@ def sum_forward(a, axis=None, keepdims: bool = False):
 
     Raises NumPy's AxisError, a ValueError, for an axis that is not there.
     """
+    check_flag(keepdims, "keepdims")  # several axes are one tuple: x.sum((0, 1))
     return sum_over(a, axis, keepdims), SumSaved(a.shape, axis, keepdims)
 
 
@@ -62,6 +64,7 @@ def mean_forward(a, axis=None, keepdims: bool = False):
     Raises ValueError for an axis that is not there, and where a mean of no numbers is asked for.
     Where an empty array leaves no mean to take, as (0, 3) along axis 1, the answer is empty.
     """
+    check_flag(keepdims, "keepdims")
     total = sum_over(a, axis, keepdims)
     if total.size and not a.size:
         raise ValueError(

@@ -28,9 +28,9 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     another tensor shares stays as it is.
 
     Returns n, the length before: print it now and then to see whether the bound is ever reached.
-    Raises TypeError and ValueError for a max_norm that is no number >= 0 and for params that an
-    optimiser would not take, and FloatingPointError when n is NaN or infinite: no factor would
-    help, and nothing is changed.
+    Raises TypeError and ValueError for a max_norm that is no number >= 0 and for params that are
+    none or that an optimiser would not take, and FloatingPointError when n is NaN or infinite: no
+    factor would help, and nothing is changed.
 
     >>> E = Tensor(np.zeros((2, 1)), requires_grad=True)
     >>> E.grad = np.array([[3.0], [4.0]])
@@ -40,7 +40,10 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     [[0.6], [0.8]]
     """
     max_norm = in_range("max_norm", max_norm)
-    params = [param for param in leaves(listed(params), "params") if param.grad is not None]
+    given = leaves(listed(params), "params")
+    if not given:  # an iterator, which an optimiser has used up
+        raise ValueError("params is empty: give a list, or optimizer.params")
+    params = [param for param in given if param.grad is not None]
     norm = math.sqrt(sum(_squares(param.grad) for param in params))
     if not TINY < norm < math.inf:  # squares may be 0 or infinite where the length is not
         each = np.array([float(lengths(_flat(param.grad))) for param in params])

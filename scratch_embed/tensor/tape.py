@@ -19,6 +19,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
+from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
 from scratch_embed.watch import (
     Kept,
@@ -150,12 +151,19 @@ class Variable:
     size = property(lambda self: self.data.size)
 
     def __getstate__(self) -> tuple:
-        """What is copied or pickled. A view, such as E.T, will be one of the copy of E."""
+        """What is copied or pickled. A view of a leaf, such as E.T, becomes one of its copy."""
         own, slots = super().__getstate__()
-        first = self.node.inputs[0] if self.node else None
-        if isinstance(first, Variable) and owner(self.data) is owner(first._held()):
-            slots = {**slots, "data": None}
-        return own, slots
+        leaf = self
+        while leaf.node and leaf._is_view():
+            leaf = leaf.node.inputs[0]
+        view = leaf is not self and leaf.node is None
+        return own, {**slots, "data": None} if view else slots
+
+    def _is_view(self) -> bool:
+        """Whether its numbers are some of those of what it was made of."""
+        both = self, self.node.inputs[0]
+        known = all(isinstance(t, Variable) and not isinstance(t, StandIn) for t in both)
+        return known and owner(self.data) is owner(both[1].data)
 
     def __setstate__(self, state: tuple) -> None:
         """From a pickle: its line is written anew, after those of its inputs, for another process
@@ -165,7 +173,7 @@ class Variable:
             setattr(self, name, value)
         if self.node:
             self.node = self.node._replace(line=next(clock))
-        if self.data is None:
+        if slots.get("data", self) is None:
             given = [t.data if isinstance(t, Variable) else t for t in self.node.inputs]
             self.data = self.node.forward(*given, **self.node.options)[0]
 
@@ -264,15 +272,6 @@ class StandIn(Variable):
         raise AttributeError(
             f"the numbers of this tensor of shape {self.shape} were not kept: compute it again "
             "outside lean() to look at them"
-        )
-
-
-def check_learnable(dtype: np.dtype) -> None:
-    """TypeError for a tensor of whole numbers: its gradient would be cut down to such as well."""
-    if dtype.kind not in "fc":
-        raise TypeError(
-            f"a tensor of {dtype} cannot require a gradient: "
-            "derivatives need floating point, e.g. data.astype(np.float64)"
         )
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from scratch_embed.arguments import array_of, check_flag, check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
+from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.calling import check_option, describe, in_place, plain
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
 from scratch_embed.tensor.recording import recording
-from scratch_embed.tensor.tape import Node, check_learnable
+from scratch_embed.tensor.tape import Node
 from scratch_embed.watch import clock, keep_all
 
 HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take

@@ -43,9 +43,22 @@ class WordVectors(NamedTuple):
         for words, index in _indices:
             if words is self.words:
                 return index
-        index = {word: row for row, word in enumerate(self.words)}
+        index = _Index({word: row for row, word in enumerate(self.words)})
         _indices = ((self.words, index), *_indices[:3])
         return index
+
+
+def _refuse(*_, **__):
+    raise TypeError("this index belongs to its words; change a copy of it, dict(index)")
+
+
+class _Index(dict):
+    """A dict that many share, so nobody writes to it. A copy of it is a plain one."""
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self):
+        return dict, (dict(self),)
 
 
 _indices: tuple[tuple[tuple[str, ...], dict[str, int]], ...] = ()  # a NamedTuple has no room

@@ -397,6 +397,8 @@ def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
     scaled.requires_grad = True
     model.e.weight = scaled
     assert model.parameters() == [scaled]
+    scaled.requires_grad = False  # frozen, and a weight still
+    assert model.parameters() == [scaled]
 
 
 def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():

@@ -164,3 +164,11 @@ def test_a_single_number_that_was_moved_by_hand_can_be_moved_by_a_rule():
     (w * w).backward()
     SGD([w], lr=0.1).step()
     assert float(w.data) == 0.4
+
+
+def test_an_iterator_that_an_optimiser_has_used_up_is_told():
+    w = Tensor(np.ones(3), requires_grad=True)
+    params = filter(lambda p: p.requires_grad, [w])
+    SGD(params, lr=0.1)
+    with pytest.raises(ValueError, match="params is empty: give a list, or optimizer.params"):
+        clip_grad_norm(params, 1.0)

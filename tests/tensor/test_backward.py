@@ -6,12 +6,14 @@ import copy
 import gc
 import pickle
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 from scratch_embed import RowGrad, Tensor, differentiable
 from scratch_embed import functional as F
+from scratch_embed.tensor import lean
 
 
 @pytest.fixture
@@ -49,6 +51,13 @@ def test_a_view_is_copied_as_a_view(copied):
         assert other.numpy().tolist() == (view.numpy() + 1).tolist()
     others[0].sum().backward()
     assert mine.grad.tolist() == [[1, 1], [1, 1]] and E.data[0, 0] == 1
+
+
+@pytest.mark.parametrize("how", [nullcontext, lean])
+def test_a_view_of_what_was_computed_is_copied_with_its_numbers(how):
+    with how():
+        held = F.reshape(F.tanh(leaf([[0.5, 1.0]])), (2,))
+    assert copy.deepcopy(held).numpy().tolist() == held.numpy().tolist()
 
 
 class Slow(Tensor):

@@ -336,3 +336,11 @@ def test_a_weight_is_not_changed_by_a_new_tensor_of_its_name(sign):
     plain, computed = Tensor(np.ones((2, 2))), weight * 1.0
     for left in (plain, computed):  # as Python has it, x = x + y
         assert IN_PLACE[sign](left, other) is not left and (left.numpy() == 1).all()
+
+
+@pytest.mark.parametrize("over", [Tensor.sum, Tensor.mean])
+def test_several_axes_are_one_tuple(over):
+    x = Tensor(np.ones((2, 3, 4)))
+    assert over(x, (1, 2)).shape == (2,) and over(x, 1, True).shape == (2, 1, 4)
+    with pytest.raises(TypeError, match="keepdims is 2; it must be True or False"):
+        over(x, 1, 2)

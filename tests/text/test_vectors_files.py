@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -64,6 +65,12 @@ def test_vectors_that_were_read_can_be_learned(tmp_path, ending, limit):
     other = load(tmp_path / f"v{ending}", limit)
     assert found.index is not other.index and found.index is found.index  # each made once
     assert found.index == other.index == dict(zip("ab", range(limit or 2)))
+    for write in (lambda index: index.update(c=9), lambda index: index.pop("a")):
+        with pytest.raises(TypeError, match=r"change a copy of it, dict\(index\)"):
+            write(found.index)
+    mine = pickle.loads(pickle.dumps(found.index))
+    mine["c"] = 9  # a copy is a plain dict
+    assert json.dumps(mine) and "c" not in found.index
 
 
 def test_bytes_of_the_binary_format(tmp_path):
