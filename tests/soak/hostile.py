@@ -120,7 +120,9 @@ def interrupted(rng: np.random.Generator) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         path, weight = Path(folder) / "run.npz", rng.standard_normal((50, 40))
         checkpoint.save(path, step=0, weight=weight)
-        signal.signal(signal.SIGALRM, signal.default_int_handler)  # what Ctrl-C calls
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # by the signal itself, for compiling lets no other one wait
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
         for step in range(1, 201):
             try:
                 # and once more: Python passes over one that comes while it deletes something
