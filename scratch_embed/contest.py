@@ -210,8 +210,7 @@ def typewritten(pictures: np.ndarray) -> list[str]:
 
     Raises ValueError for shades that are not in 0..1.
     """
-    if not ((0 <= pictures) & (pictures <= 1)).all():
-        raise ValueError("pictures hold shades outside 0..1; bring them there first")
+    _check_shades(pictures)
     shades = np.minimum((pictures[:, 0] * 4).astype(int), 3)
     return [" ".join("".join("abcd"[k] for k in row) for row in page) for page in shades]
 
@@ -223,6 +222,11 @@ def placed(pages: list[str], cut: Cut) -> np.ndarray:
         starts = np.cumsum([0, *map(len, cut.cut(page))])[:-1]
         line[starts] = cut.encode(page)
     return out
+
+
+def _check_shades(pictures) -> None:
+    if not ((0 <= pictures) & (pictures <= 1)).all():
+        raise ValueError("pictures hold shades outside 0..1: divide bytes by 255")
 
 
 def see(name: str, known, unseen, epochs: int, rng) -> float:
@@ -240,8 +244,7 @@ def see(name: str, known, unseen, epochs: int, rng) -> float:
         if np.shape(named) != shades.shape[:1]:
             told = f"{len(shades)} pictures take as many labels, and not {np.shape(named)}"
             raise ValueError(told)
-        if not (shades.min(initial=0) >= 0 and shades.max(initial=0) <= 1):
-            raise ValueError("there are shades outside 0..1: divide bytes by 255")
+        _check_shades(shades)
     side, classes = pictures.shape[-1], int(labels.max()) + 1
     if name.startswith("patches"):
         P = side // 4 if name.endswith(" 8") else side // 2

@@ -16,6 +16,7 @@ from scratch_embed.book.pieces import Piece, cut
 from scratch_embed.lesson.claims.pages import heading, judge_page
 from scratch_embed.lesson.play.page import page as play_page
 from scratch_embed.lesson.record import Options
+from scratch_embed.lesson.tools import is_lab
 from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.runner import new_record, run_cell, stage
@@ -98,11 +99,6 @@ def simulation(name: str) -> dict[str, str]:
     """What a simulation is called, what it asks, and its page for a browser, with all states."""
     made = load(name)
     return {"title": made.title, "question": made.notice.question, "page": play_page(made)}
-
-
-def is_lab(path: Path) -> bool:
-    """Whether the script is a lab; else it is a lesson."""
-    return path.parent.name == "labs"
 
 
 def _files(path: Path) -> tuple[Path, ...]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from scratch_embed.book.markdown import code, fence, folded, outside_code, raw
 from scratch_embed.book.pieces import Piece
-from scratch_embed.book.running import Ran, is_lab
+from scratch_embed.book.running import Ran
+from scratch_embed.lesson.tools import is_lab
 from scratch_embed.look.page import fold
 
 LESSONS = re.compile(r"\b([Ll]essons? )(\d+(?:(?:, | and | or | to )\d+)*)\b")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from scratch_embed.book import claims_page, reference, script_page, words
 from scratch_embed.book.markdown import code, fence, folded, plain, toctree
-from scratch_embed.book.running import Ran, is_lab
+from scratch_embed.book.running import Ran
 from scratch_embed.files import replacing
 from scratch_embed.lesson.exercises import exercise
+from scratch_embed.lesson.tools import is_lab
 from scratch_embed.lesson.walk import cells
 from scratch_embed.lesson.walk.course import Course
 

@@ -77,6 +77,11 @@ def course_folder() -> Path:
     return installed if installed.is_dir() else PACKAGE.with_name("lessons")
 
 
+def is_lab(path: Path) -> bool:
+    """Whether the script is a lab; else it is a lesson."""
+    return path.parent.name == "labs"
+
+
 def home(lesson: Path | None) -> Path:
     """Where a run leaves its pictures and results: the folder above `lessons` and lessons/labs.
 
@@ -85,7 +90,7 @@ def home(lesson: Path | None) -> Path:
     if lesson is None or lesson.is_relative_to(PACKAGE):
         return Path.cwd()
     folder = lesson.parent
-    folder = folder.parent if folder.name == "labs" else folder
+    folder = folder.parent if is_lab(lesson) else folder
     return folder.parent if folder.name == "lessons" else folder
 
 

@@ -37,6 +37,7 @@ class Adam(Optimizer):
     betas = Pair(below=1.0)
     eps = Number()
     weight_decay = Number()
+    counts = True
 
     def __init__(
         self,
@@ -47,8 +48,6 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ):
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
-
-    counts = True
 
     def _keeps(self, shape, options):
         return {"m": shape, "v": shape}

@@ -16,7 +16,7 @@ from scratch_embed.kernels.ids import check_sequence
 from scratch_embed.ops.elementwise import log_sigmoid_forward
 from scratch_embed.ops.sgns import cbow_forward
 from scratch_embed.ops.tied_cross_entropy import tied_cross_entropy_forward
-from scratch_embed.text.word2vec import MODELS, Negatives, subsample
+from scratch_embed.text.word2vec import Negatives, check_model, subsample
 from scratch_embed.text.word2vec_softmax import examples, shares
 
 LOSSES = ("negative", "softmax")
@@ -24,6 +24,12 @@ EXAMPLES = 5_000
 PART = 1_000  # examples at a time: their rows take a few megabytes
 TINY = np.finfo(float).tiny
 SEED = 11  # of the examples and the negatives, the same for all whom it judges
+
+
+def check_loss(loss: str) -> None:
+    """ValueError for another than the two that there are."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss is {loss!r}; it must be 'negative' or 'softmax'")
 
 
 class HeldOut:
@@ -45,10 +51,8 @@ class HeldOut:
         loss: str = "negative", window: int = 5, negatives: int = 5, power: float = 0.75,
         subsample_at: float = 0, most: int = EXAMPLES,
     ):  # fmt: skip
-        if model not in MODELS:
-            raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
-        if loss not in LOSSES:
-            raise ValueError(f"loss is {loss!r}; it must be 'negative' or 'softmax'")
+        check_model(model)
+        check_loss(loss)
         negatives, most = check_count(negatives, "negatives"), check_count(most, "most")
         if isinstance(texts, np.ndarray):
             raise TypeError("texts is an array; it must be a list of texts, if only of one: [ids]")

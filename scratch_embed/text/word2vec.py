@@ -164,8 +164,7 @@ def train(
     comes from `rng`, in one order, so a seed gives one result. Raises FloatingPointError when lr is
     so large that the loss overflows.
     """
-    if model not in MODELS:
-        raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
+    check_model(model)
     check_rate(lr)
     epochs, batch_size = check_count(epochs, "epochs"), check_count(batch_size, "batch_size")
     negatives = check_count(negatives, "negatives")
@@ -191,6 +190,12 @@ def train(
     if not losses:
         raise ValueError(NOTHING)
     return Word2Vec(vectors, outputs, np.array(losses))
+
+
+def check_model(model: str) -> None:
+    """ValueError for another than the two that there are."""
+    if model not in MODELS:
+        raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
 
 
 def check_rate(lr: float) -> None:

@@ -24,7 +24,14 @@ import numpy as np
 from scratch_embed.arguments import check_count
 from scratch_embed.kernels import run, skip_gram_loops
 from scratch_embed.kernels.ids import check_sequence, count_ids
-from scratch_embed.text.word2vec import NOTHING, Negatives, Word2Vec, check_rate, subsample
+from scratch_embed.text.word2vec import (
+    NOTHING,
+    Negatives,
+    Word2Vec,
+    check_model,
+    check_rate,
+    subsample,
+)
 
 REACH = 8.0  # scores beyond are taken to be at +-8, where s is 0.9997
 STEPS = 2048  # of the table of sigmoids
@@ -52,8 +59,7 @@ class Tables:
         negatives: int = 5, power: float = 0.75, workers: int = 1,
         rng: np.random.Generator | int = 0,
     ):  # fmt: skip
-        if model not in LOOPS:
-            raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
+        check_model(model)
         self._loop = LOOPS[model]
         self.window = check_count(window, "window")
         self.negatives = check_count(negatives, "negatives")

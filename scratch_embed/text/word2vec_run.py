@@ -19,7 +19,7 @@ import numpy as np
 from scratch_embed.arguments import check_count, check_names, fitted
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text import word2vec_fast, word2vec_softmax
-from scratch_embed.text.held_out import LOSSES, HeldOut
+from scratch_embed.text.held_out import HeldOut, check_loss
 from scratch_embed.text.word2vec import check_rate, subsample
 
 STRETCH = 1 << 20  # words
@@ -64,8 +64,7 @@ class Training:
 
     def __init__(self, ids: Sequence, counts: np.ndarray, settings: Settings):
         check_count(settings.epochs, "epochs")
-        if settings.loss not in LOSSES:
-            raise ValueError(f"loss is {settings.loss!r}; it must be 'negative' or 'softmax'")
+        check_loss(settings.loss)
         check_rate(settings.lr)
         for name in ("subsample_at", "power"):
             if not 0 <= getattr(settings, name) < np.inf:

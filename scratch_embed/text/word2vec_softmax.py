@@ -18,7 +18,7 @@ from scratch_embed.ops.tied_cross_entropy import (
     tied_cross_entropy_backward,
     tied_cross_entropy_forward,
 )
-from scratch_embed.text.word2vec import MODELS, pairs, windows
+from scratch_embed.text.word2vec import check_model, pairs, windows
 
 BLOCK = 1_000  # places between two changes of the learning rate; windows end where a block ends
 BATCH = 128  # examples that step together
@@ -36,8 +36,7 @@ class Tables:
         self, num_embeddings: int, embedding_dim: int, *, model: str = "skip-gram",
         window: int = 5, rng: np.random.Generator | int = 0,
     ):  # fmt: skip
-        if model not in MODELS:
-            raise ValueError(f"model is {model!r}; it must be 'skip-gram' or 'cbow'")
+        check_model(model)
         self.model, self.window = model, check_count(window, "window")
         shape = num_embeddings, check_count(embedding_dim, "embedding_dim")
         edge = 1 / embedding_dim

@@ -16,9 +16,10 @@ import numpy as np
 from scratch_embed.look.terminal import harmless
 from scratch_embed.text import counting, vectors_files
 from scratch_embed.text.corpus import words
+from scratch_embed.text.held_out import LOSSES
 from scratch_embed.text.sources import open_source
 from scratch_embed.text.word2vec import MODELS
-from scratch_embed.text.word2vec_run import LOSSES, Settings, Training
+from scratch_embed.text.word2vec_run import Settings, Training
 from scratch_embed.training.command import (
     Number,
     add_numbers,

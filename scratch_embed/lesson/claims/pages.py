@@ -21,7 +21,7 @@ from scratch_embed.lesson.claims.calls import Call
 from scratch_embed.lesson.claims.judging import WORDS, Page, Verdict, judging
 from scratch_embed.lesson.claims.ledger import load
 from scratch_embed.lesson.record import current
-from scratch_embed.lesson.tools import course_folder
+from scratch_embed.lesson.tools import course_folder, is_lab
 from scratch_embed.look.render import markdown
 from scratch_embed.look.terminal import paint, width, wrap
 
@@ -58,7 +58,7 @@ def run_quietly(path: Path) -> Quiet:
     from scratch_embed.lesson.walk import cells, runner
 
     lesson = cells.load(path)
-    record = runner.new_record(lesson, Options(quick=path.parent.name == "labs"))
+    record = runner.new_record(lesson, Options(quick=is_lab(path)))
     printed, out = [], io.StringIO()
     with redirect_stdout(out):
         for cell in runner.play(lesson, record):

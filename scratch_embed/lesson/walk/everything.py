@@ -19,6 +19,7 @@ from pathlib import Path
 
 from scratch_embed.lesson.claims.judging import Verdict
 from scratch_embed.lesson.claims.pages import counts_text, judge_page, run_quietly
+from scratch_embed.lesson.tools import is_lab
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.look.terminal import paint
 
@@ -99,7 +100,7 @@ def together(course: Course) -> list[list[Path]]:
 
 def _effort(paths: list[Path]) -> int:
     """How long these files may take, roughly: a lab trains models many times over."""
-    return sum(3 if path.parent.name == "labs" else 1 for path in paths)
+    return sum(3 if is_lab(path) else 1 for path in paths)
 
 
 def _text(path: Path) -> str:

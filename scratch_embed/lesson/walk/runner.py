@@ -22,6 +22,7 @@ import numpy as np
 
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record, current, recording
+from scratch_embed.lesson.tools import is_lab
 from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk.cells import Cell, Lesson
 from scratch_embed.look.render import markdown
@@ -81,7 +82,7 @@ def play(lesson: Lesson, record: Record) -> Iterator[Cell]:
 def _found_elsewhere(last: Cell, record: Record) -> bool:
     """Whether the closing words of a lab are of a larger run, or of another text, than this one."""
     other = record.options.quick or record.options.text
-    return bool(other) and last.kind == "markdown" and record.path.parent.name == "labs"
+    return bool(other) and last.kind == "markdown" and is_lab(record.path)
 
 
 @contextmanager
