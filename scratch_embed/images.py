@@ -78,7 +78,8 @@ def glyphs(
     shift : whole pixels to the right and down.
 
     Raises ValueError for a font that is not there, with the names of those that are, and for a
-    character that it cannot draw, with its position.
+    character that it cannot draw or what is no single one, with its position; TypeError for a set,
+    which has no order.
     """
     from PIL import Image, ImageDraw
 
@@ -87,8 +88,12 @@ def glyphs(
         raise ValueError(f"size is {size!r}; it must be a finite number of pixels above 0")
     pen = _font(font, 0.75 * side if size is None else size)
     missing = bytes(pen.getmask(NO_SUCH_CHARACTER))
+    if not isinstance(characters, Sequence):
+        raise TypeError(f"characters are a {type(characters).__name__}; give a str or a list")
     pages = np.zeros((len(characters), side, side), np.float32)
     for n, character in enumerate(characters):
+        if not isinstance(character, str) or len(character) != 1:
+            raise ValueError(f"characters[{n}] = {character!r}; each is one character")
         if not character.isspace() and bytes(pen.getmask(character)) == missing:
             raise ValueError(
                 f"characters[{n}] = {character!r} (U+{ord(character):04X}) is not in the font "

@@ -217,6 +217,8 @@ def scatter_labels(
     kinds = list(groups) if groups is not None else [""] * len(points)
     for i, kind in enumerate(dict.fromkeys(kinds)):
         chosen = points[[k == kind for k in kinds]]
+        if not len(chosen):
+            raise ValueError(f"groups[{kinds.index(kind)}] is {kind}, which equals nothing.")
         look = {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)], "s": 45}
         edge = {"edgecolor": "black", "linewidth": 0.5}
         ax.scatter(*chosen.T, **look, **edge, label=_named(kind), zorder=2)

@@ -76,6 +76,11 @@ def test_bad_input_is_told_where_it_stands():
         images.glyphs("a", "Comic")
     with pytest.raises(ValueError, match="side is 0"):
         images.glyphs("a", side=0)
+    for characters in (["a", ""], ["a", "bc"], ["a", 1]):
+        with pytest.raises(ValueError, match=r"characters\[1\] = .*; each is one character"):
+            images.glyphs(characters)
+    with pytest.raises(TypeError, match="characters are a set"):
+        images.glyphs({"a", "b"})
 
 
 def test_letter_images_are_labelled_seeded_and_all_different():

@@ -1,5 +1,6 @@
 """The figure helpers: what they draw, what they write, and what they leave alone."""
 
+import math
 import os
 import subprocess
 import sys
@@ -76,6 +77,8 @@ def test_scatter_groups_differ_in_colour_and_in_marker():
     assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
     assert not np.array_equal(first.get_paths()[0].vertices, second.get_paths()[0].vertices)
     assert [t.get_text() for t in ax.texts] == ["the", "cat", "x"]
+    with pytest.raises(ValueError, match=r"groups\[1\] is nan, which equals nothing"):
+        plot.scatter_labels(ax, TABLE[:, :2], ["the", "cat", "x"], groups=["f", math.nan, "f"])
 
 
 def test_a_word_lies_on_no_point_and_on_no_word():

@@ -84,7 +84,7 @@ CALLS = {
     "cross_entropy": ((numbers(3, 5), IDS), {}),
     "div": ((numbers(2, 3), numbers(3)), {}),
     "dropout": ((numbers(2, 3), 0.5, 0), {}),
-    "embedding_bag": ((E, IDS, numbers(3)), {"offsets": [0, 1, 3]}),
+    "embedding_bag": ((E, IDS, numbers(3)), {"offsets": [0, 1, 3], "mode": "sum"}),
     "exp": ((numbers(2, 3),), {}),
     "fold": ((numbers(4, 4), (4, 4), 2), {}),
     "getitem": ((numbers(4, 3), IDS % 3), {}),

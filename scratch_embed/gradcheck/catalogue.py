@@ -122,7 +122,7 @@ def _bags(draw: Draw) -> list[Case]:
         Case("embedding_bag", lambda E: F.embedding_bag(E, IDS, mode="mean"), [draw.table()]),
         Case(
             "embedding_bag",
-            lambda E, w: F.embedding_bag(E, ids, w, offsets=offsets),
+            lambda E, w: F.embedding_bag(E, ids, w, offsets=offsets, mode="sum"),
             [draw.table(), factors],
         ),
     ]

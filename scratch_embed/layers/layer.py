@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, ValuesView
 
 import numpy as np
 
 from scratch_embed.arguments import check_flag, check_names, fitted
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import wrote
+
+PASSED_BY = (set, frozenset, deque, ValuesView)  # what is in them is not looked for
 
 
 class Layer:
@@ -178,6 +181,11 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     for name, inner in named:
         if isinstance(inner, (Tensor, Layer, dict, list, tuple, np.random.Generator)):
             yield name, inner
+        elif isinstance(inner, PASSED_BY) and isinstance(next(iter(inner), 0), Tensor | Layer):
+            raise TypeError(
+                f"{name} is a {type(inner).__name__} of layers or weights, which would neither be "
+                "learned nor saved; put them in a list, tuple or dict"
+            )
 
 
 def weight(array: np.ndarray, dtype: type, name: str) -> Tensor:

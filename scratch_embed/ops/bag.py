@@ -41,7 +41,7 @@ def embedding_bag_forward(
     /,
     *,
     offsets: np.ndarray | None = None,
-    mode: str = "sum",
+    mode: str = "mean",
     padding_idx: int | None = None,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -68,7 +68,7 @@ def embedding_bag_forward(
     >>> weight = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
     >>> out, _ = embedding_bag_forward(weight, np.array([0, 2, 2]), offsets=np.array([0, 2, 2, 3]))
     >>> out.tolist()
-    [[4.0, 40.0], [0.0, 0.0], [3.0, 30.0]]
+    [[2.0, 20.0], [0.0, 0.0], [3.0, 30.0]]
     """
     check_mode(mode, scale_grad_by_freq)
     if per_sample_weights is not None and mode != "sum":

@@ -238,12 +238,6 @@ class ShardedEmbedding:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         before = self._manifest(folder) if (folder / MANIFEST).exists() else {"files": []}
-        for name, mine in self._cut().items():
-            if before.get(name, mine) != mine:
-                raise ValueError(
-                    f"{folder} holds a table with {name} {before[name]!r}; here: {mine!r}. Give "
-                    "each table a folder of its own"
-                )
         old = before["files"]
         names = self._names(old)
         self.shards.call("save", [(str(folder / n), self.steps, self.life) for n in names])
@@ -264,9 +258,6 @@ class ShardedEmbedding:
         """
         folder = Path(folder)
         said = self._manifest(folder)
-        for name, mine in self._cut().items():
-            if said.get(name) != mine:
-                raise ValueError(f"{folder} was cut with {name} {said.get(name)!r}; here: {mine!r}")
         files, shards = len(said["files"]), self.partition.shards
         if files != shards:
             raise ValueError(f"{folder / MANIFEST} names {files} files for {shards} shards")
@@ -295,6 +286,7 @@ class ShardedEmbedding:
         return names
 
     def _manifest(self, folder: Path) -> dict:
+        """What a folder holds; ValueError where that is damaged, or of another table or cut."""
         try:
             said = json.loads(read_bytes(folder / MANIFEST))
             names = [Path(str(name)).name for name in said["files"]]
@@ -302,6 +294,12 @@ class ShardedEmbedding:
                 raise ValueError("files lie elsewhere, or there is no step")
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder / MANIFEST} is damaged ({error})") from None
+        for name, mine in self._cut().items():
+            if said.get(name) != mine:
+                raise ValueError(
+                    f"{folder} holds a table with {name} {said.get(name)!r}; here: {mine!r}. Each "
+                    "table has a folder of its own"
+                )
         return said
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scratch_embed.kernels.ids import check_ids, count_ids
+from scratch_embed.kernels.ids import check_ids, check_sequence, count_ids
 
 AT_ONCE = 1 << 20  # pairs that wait to be counted together
 
@@ -32,7 +32,7 @@ class Unigram:
     def __init__(self, ids, num_embeddings: int):
         counts = np.zeros(num_embeddings, np.int64)
         for part in _stretches(ids):
-            counts += count_ids(_one_text(part, num_embeddings), num_embeddings)
+            counts += count_ids(check_sequence(part, num_embeddings), num_embeddings)
         self.table = (counts + 1) / (counts.sum() + num_embeddings)
 
     def chances(self, targets) -> np.ndarray:
@@ -97,15 +97,6 @@ def _mean_loss(chances: np.ndarray) -> float:
     return float(-np.log(chances).mean())
 
 
-def _one_text(ids, V: int) -> np.ndarray:
-    ids = check_ids(ids, V)
-    if ids.ndim != 1:
-        raise ValueError(
-            f"ids have shape {ids.shape}; a text is (N,), and several are an iterator: iter(texts)"
-        )
-    return ids
-
-
 def _stretches(ids) -> Iterator:
     return ids if isinstance(ids, Iterator) else iter([ids])
 
@@ -122,7 +113,7 @@ def _count_pairs(stretches: Iterator, V: int) -> tuple[np.ndarray, np.ndarray]:
         return found, each
 
     for stretch in stretches:
-        ids = _one_text(stretch, V)
+        ids = check_sequence(stretch, V)
         read += len(ids)
         waiting.append(ids[:-1] * V + ids[1:])
         if sum(map(len, waiting)) >= AT_ONCE:

@@ -404,9 +404,9 @@ def _bag_by_bag(g, s):
 
 
 plant("bag loses repeats within a bag", "overwritten",
-      lambda E: broken("embedding_bag", _bag_by_bag)(E, IDS), (V, D))  # fmt: skip
+      lambda E: broken("embedding_bag", _bag_by_bag)(E, IDS, mode="sum"), (V, D))  # fmt: skip
 plant("bag loses repeats", "overwritten",
-      lambda E: broken("embedding_bag", _bag_overwrites)(E, IDS), (V, D))  # fmt: skip
+      lambda E: broken("embedding_bag", _bag_overwrites)(E, IDS, mode="sum"), (V, D))  # fmt: skip
 plant("bag mean without 1/n", "missing mean factor",
       lambda E: broken("embedding_bag", _bag_sums)(E, IDS, mode="mean"), (V, D))  # fmt: skip
 

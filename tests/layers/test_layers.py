@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import deque
 from contextlib import nullcontext
 
 import numpy as np
@@ -208,6 +209,16 @@ def test_parts_nested_deeper_than_python_recurses():
         chain = outer
     assert len(chain.parameters()) == 1
     assert not chain.eval().inner.training
+
+
+@pytest.mark.parametrize("held", [set, frozenset, deque, lambda parts: {0: parts[0]}.values()])
+def test_layers_held_where_nobody_looks_are_told(held):
+    outer = Layer()
+    outer.parts = held([layers.Linear(1, 1)])
+    with pytest.raises(TypeError, match="parts is a .* of layers.*put them in a list"):
+        outer.parameters()
+    outer.parts = held([1, 2])
+    assert outer.parameters() == []
 
 
 def test_an_embedding_is_a_layer():

@@ -77,12 +77,13 @@ def test_rows_of_a_matrix_are_bags():
 
 def test_weights_of_samples_and_their_gradient():
     weights = np.array([2.0, 1.0, 0.5, 10.0])
-    out, saved = embedding_bag_forward(TABLE, IDS, weights, offsets=OFFSETS)
+    out, saved = embedding_bag_forward(TABLE, IDS, weights, offsets=OFFSETS, mode="sum")
     assert out.tolist() == [[6, 60], [0, 0], [30, 0]]  # 2 [2, 20] + [1, 10] + 0.5 [2, 20]
     dtable, _, dweights = embedding_bag_backward(np.ones((3, 2)), saved)
     assert dtable.tolist() == [[1, 1], [2.5, 2.5], [10, 10]]
     assert dweights.tolist() == [22, 11, 22, 3]
-    _, saved = embedding_bag_forward(TABLE, IDS, weights, offsets=OFFSETS, padding_idx=1)
+    options = {"offsets": OFFSETS, "mode": "sum", "padding_idx": 1}
+    _, saved = embedding_bag_forward(TABLE, IDS, weights, **options)
     assert embedding_bag_backward(np.ones((3, 2)), saved)[2].tolist() == [0, 11, 0, 3]
 
 
@@ -211,20 +212,25 @@ def test_bad_input_is_explained(options, error, words):
         F.embedding_bag(TABLE, IDS, **options)
 
 
+def test_the_function_does_by_default_what_the_layer_does():
+    bag = EmbeddingBag.from_pretrained(TABLE)
+    np.testing.assert_array_equal(F.embedding_bag(TABLE, IDS, offsets=OFFSETS), bag(IDS, OFFSETS))
+
+
 def test_what_does_not_fit_together_is_explained():
     with pytest.raises(ValueError, match="bag in each row"):
         F.embedding_bag(TABLE, IDS.reshape(2, 2), offsets=[0, 4])
     with pytest.raises(ValueError, match="no meaning for mode='mean'"):
-        F.embedding_bag(TABLE, IDS, np.ones(4), offsets=OFFSETS, mode="mean")
+        F.embedding_bag(TABLE, IDS, np.ones(4), offsets=OFFSETS)
     with pytest.raises(ValueError, match=r"shape of ids, \(4,\)"):
-        F.embedding_bag(TABLE, IDS, np.ones(3), offsets=OFFSETS)
+        F.embedding_bag(TABLE, IDS, np.ones(3), offsets=OFFSETS, mode="sum")
     for make in (F.embedding_bag, EmbeddingBag.from_pretrained):
         with pytest.raises(ValueError, match="scale_grad_by_freq has no meaning for mode='max'"):
             given = (TABLE, IDS) if make is F.embedding_bag else (TABLE,)
             make(*given, mode="max", scale_grad_by_freq=True)
     for whole in ([2, 1, 1, 3], np.array([2, 1, 1, 3], np.uint8)):
         with pytest.raises(ValueError, match=r"per_sample_weights are u?int.*must be floats"):
-            F.embedding_bag(TABLE, IDS, whole, offsets=OFFSETS)
+            F.embedding_bag(TABLE, IDS, whole, offsets=OFFSETS, mode="sum")
     for table in (3.0, TABLE[0], TABLE[None]):
         with pytest.raises(ValueError, match=r"weight has shape \(.*a table has two axes"):
             F.embedding_bag(table, [[0]])
@@ -235,6 +241,6 @@ def test_what_does_not_fit_together_is_explained():
 def test_weights_and_offsets_that_are_no_rectangle_are_told():
     weight = np.ones((3, 2))
     with pytest.raises(ValueError, match="per_sample_weights is ragged"):
-        embedding_bag_forward(weight, [[0, 1], [1, 2]], [[1.0], [1.0, 2.0]])
+        embedding_bag_forward(weight, [[0, 1], [1, 2]], [[1.0], [1.0, 2.0]], mode="sum")
     with pytest.raises(ValueError, match="offsets is ragged"):
         embedding_bag_forward(weight, [0, 1], offsets=[[0], [1, 2]])

@@ -203,7 +203,7 @@ def test_a_checkpoint_of_another_table_or_a_damaged_one_is_told(tmp_path):
     layer.save(tmp_path)
     with pytest.raises(ValueError, match=r"float32.* here: .* of float64"):
         sharded(dtype=np.float64).load(tmp_path)
-    with pytest.raises(ValueError, match="was cut with by 'hash'; here: 'range'"):
+    with pytest.raises(ValueError, match="holds a table with by 'hash'; here: 'range'"):
         sharded(by="range").load(tmp_path)
     with pytest.raises(FileNotFoundError):
         layer.load(tmp_path / "nothing")

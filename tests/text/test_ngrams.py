@@ -82,7 +82,7 @@ def test_a_single_token_has_no_pair():
 @pytest.mark.parametrize(
     ("use", "words"),
     [
-        (lambda: Bigram([[0, 1], [1, 2]], 3), r"ids have shape \(2, 2\); a text is \(N,\)"),
+        (lambda: Bigram([[0, 1], [1, 2]], 3), r"ids have shape \(2, 2\), and one text is \(N,\)"),
         (lambda: Unigram([[0, 1]], 3), r"ids have shape \(1, 2\)"),
         (lambda: Bigram([0, 1, 2], 3).loss([[0], [1]], [0, 1]), r"before \(2, 1\) and targets"),
         (lambda: Bigram([0, 1, 2], 3).loss([], []), "there are no targets"),
