@@ -18,7 +18,12 @@ TABLES = [f"tests/kernels/test_{name}.py" for name in KERNELS]
 PARTS = {
     "tensor": (
         ["tensor/*.py"],
-        ["tests/tensor", "tests/test_watch.py", "tests/trace/test_trace.py"],
+        [
+            "tests/tensor",
+            "tests/test_watch.py",
+            "tests/test_watch_steps.py",
+            "tests/trace/test_trace.py",
+        ],
     ),
     "rows": (["rows.py"], ["tests/test_rows.py", "tests/properties/test_property_rows.py"]),
     "kernels": (

@@ -1,25 +1,14 @@
-"""Byte pair encoding: the hand calculation, the definition, the fast trainer, files."""
+"""Byte pair encoding: the hand calculation, the definition, the fast trainer."""
 
 import random
 import sys
-from heapq import heappop
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from scratch_embed.kernels import bpe_loops
-from scratch_embed.text import bpe, bpe_cut, bpe_fast
-from scratch_embed.text.bpe import (
-    BPE,
-    UNKNOWN,
-    load,
-    merge,
-    merge_steps,
-    pair_counts,
-    split_words,
-    train,
-)
+from scratch_embed.text import bpe_fast
+from scratch_embed.text.bpe import BPE, merge, merge_steps, pair_counts, split_words, train
 from scratch_embed.text.toy import CAT, CAT_SHORT
 
 ALPHABETS = ("ab", "abc ", "abé ß€", "aab  \n1.,", "a", "hello world ")
@@ -226,179 +215,7 @@ def test_words_that_count_once_are_caught(monkeypatch):
 # -- the tokenizer -------------------------------------------------------------------------------
 
 
-def test_training_text_comes_out_as_training_left_it():
-    for seed in range(300):
-        text, how = random_text(seed), options(seed)
-        steps = list(merge_steps(text, 30, **how))
-        if steps:
-            assert train(text, 30, progress=False, **how).pieces(text) == steps[-1].tokens
-
-
-def plain(tokens, merges):
-    """The definition: each time, the pair that was learned first is merged everywhere."""
-    while found := [pair for pair in merges if pair in pairwise(tokens)]:
-        tokens = bpe.merge(tokens, found[0])
-    return tokens
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_a_word_is_cut_as_defined_whatever_the_order_of_the_merges(seed):
-    rng = random.Random(seed)
-    merges = list(bpe.train(random_text(seed), 20, progress=False).merges)
-    if seed % 2:
-        rng.shuffle(merges)  # a file may hold them so: a token can then be made in two ways
-    word = list(random_text(seed + 1000))
-    tokenizer = bpe.BPE(tuple(merges), tuple(sorted(set(word))))
-    assert tokenizer.pieces("".join(word)) == plain(word, merges)
-
-
-def test_a_long_word_costs_steps_by_its_length_and_no_more(monkeypatch):
-    tokenizer = bpe.train("a" * 64, 6, progress=False)
-    taken = []
-    monkeypatch.setattr(bpe_cut, "heappop", lambda heap: taken.append(1) or heappop(heap))
-    assert set(tokenizer.pieces("a" * 4096)) == {"a" * 64}
-    assert len(taken) < 3 * 4096
-
-
-def test_encode_and_decode_undo_each_other():
-    for seed in range(200):
-        how = options(seed)
-        bpe = train(random_text(seed), 30, progress=False, **how)
-        assert bpe.decode(bpe.encode(random_text(seed))) == random_text(seed)
-        strange = random_text(seed + 1) + "ж\n\t🙂 e\u0301\r\n"
-        if how["unit"] == "byte":
-            assert bpe.decode(bpe.encode(strange)) == strange
-        ids = bpe.encode(strange)
-        assert ids.min() >= 0 and ids.max() < len(bpe)
-
-
-def test_rows_of_the_vocabulary():
-    bpe = train(CAT, 3, progress=False)
-    assert bpe.tokens == (UNKNOWN, *" acehmnost", "at", "th", "the")
-    assert len(bpe) == 1 + 10 + 3 and bpe.index["the"] == 13
-    assert bpe.pieces("the hat") == ["the", " ", "h", "at"]
-    assert bpe.encode("the hat").tolist() == [13, 1, 5, 11]
-    assert len(train(CAT, 3, unit="byte", progress=False)) == 256 + 3
-
-
-def test_unknown_characters():
-    bpe = train(CAT, 3, progress=False)
-    assert bpe.pieces("the zoo") == ["the", " ", UNKNOWN, "o", "o"]
-    assert bpe.encode("zq").tolist() == [0, 0]
-    with pytest.raises(ValueError, match=r"text\[4\] = 'z'.*byte"):
-        bpe.encode("the zq", errors="strict")
-    assert train(CAT, 3, unit="byte", progress=False).pieces("z") == [b"z"]
-
-
-def test_a_text_may_hold_the_unknown_character_itself():
-    bpe = train("a\ufffda\ufffd", 1, progress=False)
-    assert bpe.tokens == (UNKNOWN, "a", "a\ufffd")
-    assert bpe.decode(bpe.encode("a\ufffda")) == "a\ufffda"
-
-
-def test_decode_checks_its_ids_and_cut_characters():
-    bpe = train("é", 0, unit="byte", progress=False)
-    assert bpe.decode([0xC3, 0xA9]) == "é" and bpe.decode([0xC3]) == UNKNOWN
-    with pytest.raises(UnicodeDecodeError):
-        bpe.decode([0xC3], errors="strict")
-    for wrong in (256, -1):
-        with pytest.raises(IndexError):
-            bpe.decode([wrong])
-    assert bpe.decode([]) == "" and bpe.encode("").shape == (0,)
-
-
 # -- files ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("unit", ["character", "byte"])
-@pytest.mark.parametrize("boundaries", [True, False])
-def test_save_and_load_give_the_same_tokenizer(tmp_path, unit, boundaries):
-    text = 'é"\\ \u2028\n\x85 [1, 2] été été "quoted" \\\\ 🙂🙂 \x00\x7f'
-    bpe = train(text, 20, unit=unit, boundaries=boundaries, progress=False)
-    again = load(bpe.save(tmp_path / "a.bpe"))
-    assert again == bpe and again.tokens == bpe.tokens
-    assert again.encode(text).tolist() == bpe.encode(text).tolist()
-    assert [p.name for p in tmp_path.iterdir()] == ["a.bpe"]
-
-
-def test_the_file_can_be_read_by_eye(tmp_path):
-    path = train(CAT, 3, progress=False).save(tmp_path / "a.bpe")
-    assert path.read_bytes().decode().split("\n") == [
-        "# scratch_embed BPE 2",
-        '{"unit": "character", "boundaries": false, "merges": 3}',
-        '[" ", "a", "c", "e", "h", "m", "n", "o", "s", "t"]',
-        '["a", "t"]',
-        '["t", "h"]',
-        '["th", "e"]',
-        "",
-    ]
-
-
-@pytest.mark.parametrize(
-    "line, text, match",
-    [
-        (1, "hello", "line 1: expected '# scratch_embed"),
-        (2, "{", "line 2: expected an object"),
-        (2, '{"unit": "letter", "boundaries": true, "merges": 3}', "line 2"),
-        (2, '{"unit": "character", "boundaries": 1, "merges": 3}', "line 2"),
-        (2, '{"unit": "character", "boundaries": true}', "line 2"),
-        (2, '{"unit": "character", "boundaries": true, "merges": 3.0}', "line 2"),
-        (2, '{"unit": "character", "boundaries": true, "merges": 2}', "2 merges, and there are 3"),
-        (3, '["ab"]', "line 3: expected a list of different single"),
-        (3, '["a", "a"]', "line 3"),
-        (4, '["a"]', "line 4: expected a list of two strings"),
-        (4, '["a", 1]', "line 4"),
-        (4, '["a", ""]', "line 4"),
-        (5, '["t", "x"]', r"line 5: .*'x'.* no line above makes"),
-        (5, '["th", "e"]', "line 5"),
-        (6, "", "line 6: expected a list of two strings, found ''"),
-        (6, "[" * 100_000, "line 6"),
-    ],
-)
-def test_a_malformed_file_is_refused_with_its_line(tmp_path, line, text, match):
-    path = train(CAT, 3, progress=False).save(tmp_path / "a.bpe")
-    lines = path.read_text(encoding="utf-8").split("\n")
-    lines[line - 1] = text
-    path.write_bytes("\n".join(lines).encode())
-    with pytest.raises(ValueError, match=match):
-        load(path)
-
-
-def test_cut_and_foreign_files_are_refused(tmp_path):
-    path = tmp_path / "a.bpe"
-    for content, match in [
-        (b"", "is empty"),
-        (b"\xff", "not UTF-8"),
-        (b"# scratch_embed BPE 2\n", "line 2: .*the end of the file"),
-    ]:
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=match):
-            load(path)
-    options = '{"unit": "byte", "boundaries": true, "merges": 1}'
-    byte = f'# scratch_embed BPE 2\n{options}\n[]\n["\u20ac", "a"]\n'
-    path.write_bytes(byte.encode())
-    with pytest.raises(ValueError, match="line 4: .*are not bytes"):
-        load(path)
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "missing.bpe")
-
-
-def test_a_file_cut_at_the_end_of_a_line_is_refused(tmp_path):
-    path = train(CAT, 8, progress=False).save(tmp_path / "a.bpe")
-    lines = path.read_bytes().splitlines(keepends=True)
-    for kept in range(3, len(lines)):
-        path.write_bytes(b"".join(lines[:kept]))
-        with pytest.raises(
-            ValueError, match=f"announces 8 merges, and there are {kept - 3}; .* cut"
-        ):
-            load(path)
-
-
-def test_nothing_in_a_file_is_executed(tmp_path):
-    path = tmp_path / "a.bpe"
-    path.write_text("# scratch_embed BPE 2\n__import__('os')\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 2"):
-        load(path)
 
 
 @pytest.mark.parametrize(
@@ -431,32 +248,3 @@ def test_no_progress_bar_without_a_terminal(capsys):
     assert not sys.stderr.isatty()
     train(CAT, 3, progress=True)
     assert capsys.readouterr().err == ""
-
-
-def test_few_remembered_words_give_the_same_rows(monkeypatch):
-    text = " ".join(random_text(seed) for seed in range(200))
-    tokenizer = train(text, 60, boundaries=True, progress=False)
-    expected = tokenizer.encode(text)
-    monkeypatch.setattr(bpe, "REMEMBERED", 3)
-    few = BPE(tokenizer.merges, tokenizer.alphabet, boundaries=True)
-    np.testing.assert_array_equal(few.encode(text), expected)
-    assert few.pieces(text) == tokenizer.pieces(text) and len(few._words) <= 3
-
-
-@pytest.mark.parametrize("errors", ["Strict", "ignore", None])
-def test_what_is_done_about_errors_is_one_of_two(errors):
-    tokenizer = bpe.train("the cat sat", 2, progress=False)
-    for use, given in ((tokenizer.encode, "the"), (tokenizer.pieces, ""), (tokenizer.decode, [1])):
-        with pytest.raises(ValueError, match="errors is .* it must be 'replace' or 'strict'"):
-            use(given, errors=errors)
-
-
-@pytest.mark.parametrize("boundaries", [1, "no", None])
-def test_boundaries_are_a_switch(boundaries):
-    with pytest.raises(TypeError, match="boundaries is .* True or False"):
-        bpe.train("the cat", 2, boundaries=boundaries)
-
-
-def test_a_switch_of_numpy_is_saved_as_well(tmp_path):
-    made = bpe.train("the cat sat", 3, boundaries=np.True_, progress=False)
-    assert bpe.load(made.save(tmp_path / "b.bpe")) == made

@@ -1,0 +1,204 @@
+"""What every layer shares: its weights are found, named, frozen, saved and loaded."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from scratch_embed import SGD, Embedding, Tensor, layers, no_grad
+from scratch_embed.layers.layer import Layer
+
+
+def test_weights_are_named_by_their_paths_and_counted_once():
+    block = layers.TransformerBlock(4, rng=0)
+    names = [tensor.name for tensor in block.parameters()]
+    assert names[:4] == ["norm1.gamma", "norm1.beta", "attention.query.weight",
+                         "attention.key.weight"]  # fmt: skip
+    assert len(set(names)) == len(names)
+
+    class Tied(Layer):
+        def __init__(self):
+            self.input = layers.GPTInput(6, 4, max_len=3, rng=0)
+            self.head = layers.TiedHead(self.input.token)
+            self.name_weights()
+
+    model = Tied()
+    assert [t.name for t in model.parameters()] == ["input.token.weight", "input.position.weight"]
+    paths = [path for path, _ in model.named_parameters()]
+    assert paths == ["input.token.weight", "input.position.weight"]
+    assert model.num_parameters() == 6 * 4 + 3 * 4
+
+
+def test_the_weights_of_the_recipes_are_named():
+    def names(model):
+        return [tensor.name for tensor in model.parameters()]
+
+    bert = ["token.weight", "position.weight", "segment.weight", "norm.gamma", "norm.beta"]
+    assert names(layers.BERTInput(6, 4)) == bert
+    assert names(layers.GPTInput(6, 4)) == ["token.weight", "position.weight"]
+    patch = "patches.projection."
+    vit = [patch + "weight", patch + "bias", "cls.weight", "position.weight"]
+    assert names(layers.ViTInput(4, 2, 1, 3)) == vit
+    assert names(layers.ScaledEmbedding(6, 4)) == ["token.weight"]
+
+
+class Model(Layer):
+    """Weights and parts in every kind of container, and some that are none of its own."""
+
+    def __init__(self):
+        self.blocks = [layers.Linear(2, 2, rng=0), (layers.Dropout(0.5), layers.RMSNorm(2))]
+        self.heads = {
+            "small": layers.Linear(2, 3, bias=False, rng=0),
+            7: {"deep": [Embedding(3, 2)]},
+        }
+        self.scales = [layers.layer.weight(np.ones(2), np.float32, "a"), None, "text", 3]
+        self.tied = self.blocks[0].weight
+        self.again = self.blocks[1][1]
+        self.computed = self.tied * 2.0
+        self.blocks[1][0].owner = self  # a circle
+        self.blocks.append(self.blocks)  # another one
+        self.name_weights()
+
+
+def test_weights_and_parts_in_containers_are_found_once():
+    model = Model()
+    paths = [
+        "blocks.0.weight",
+        "blocks.0.bias",
+        "blocks.1.1.gamma",
+        "heads.small.weight",
+        "heads.7.deep.0.weight",
+        "scales.0",
+    ]
+    assert [path for path, _ in model.named_parameters()] == paths
+    assert [tensor.name for tensor in model.parameters()] == paths
+    assert model.num_parameters() == 4 + 2 + 2 + 6 + 6 + 2
+    dropout = model.blocks[1][0]
+    assert model.eval() is model
+    assert not dropout.training and not model.heads["small"].training and not model.training
+    assert model.heads[7]["deep"][0].train().training and not dropout.training
+    model.train()
+    assert dropout.training and model.training
+    assert len(dropout.parameters()) == len(paths)  # through its owner
+
+
+def test_every_weight_of_a_list_takes_a_step():
+    model = Model()
+    before = [tensor.data.copy() for tensor in model.parameters()]
+    for tensor in model.parameters():
+        tensor.grad = np.ones_like(tensor.data)
+    SGD(model.parameters(), lr=0.5).step()
+    for tensor, was in zip(model.parameters(), before, strict=True):
+        np.testing.assert_array_equal(tensor.data, was - np.float32(0.5))  # one step, not two
+
+
+def test_parts_nested_deeper_than_python_recurses():
+    chain = layers.Linear(1, 1, bias=False)
+    for _ in range(5000):
+        outer = Layer()
+        outer.inner = chain
+        chain = outer
+    assert len(chain.parameters()) == 1
+    assert not chain.eval().inner.training
+
+
+@pytest.mark.parametrize("held", [set, frozenset, deque, lambda parts: {0: parts[0]}.values()])
+def test_layers_held_where_nobody_looks_are_told(held):
+    outer = Layer()
+    outer.parts = held([layers.Linear(1, 1)])
+    with pytest.raises(TypeError, match="parts is a .* of layers.*put them in a list"):
+        outer.parameters()
+    outer.parts = held([1, 2])
+    assert outer.parameters() == []
+
+
+def test_an_embedding_is_a_layer():
+    embed = Embedding(5, 3, rng=0)
+    assert isinstance(embed, Layer)
+    assert [(path, t is embed.weight) for path, t in embed.named_parameters()] == [("weight", True)]
+    assert embed.weight.name == "weight" and embed.num_parameters() == 15
+    assert embed.eval() is embed and not embed.training and embed.train().training
+
+
+def test_a_mask_is_not_loaded_from_a_state():
+    with pytest.raises(TypeError, match="weight is a masked array"):
+        layers.Embedding(1, 2).load_state_dict({"weight": np.ma.ones((1, 2))})
+
+
+def test_generators_are_found_wherever_they_are_held():
+    class Mine(Layer):
+        def __init__(self):
+            self.rngs = {"a": [np.random.default_rng(0), np.random.default_rng(1)]}
+            self.drop, self.again = layers.Dropout(0.5, rng=2), self.rngs["a"][0]
+
+    assert len(Mine().generators()) == 3
+
+
+NO_WEIGHTS = {
+    "an array": lambda w: np.zeros(w.shape, np.float32),
+    "a tensor that does not learn": lambda w: Tensor(w.data),
+    "one that was computed": lambda w: w * 0.02,
+}
+
+
+@pytest.mark.parametrize("made", NO_WEIGHTS.values(), ids=NO_WEIGHTS)
+def test_what_would_not_be_learned_takes_no_weights_place(made):
+    layer = layers.Linear(3, 2, rng=0)
+    before = layer.weight
+    with pytest.raises(TypeError, match=r"layer\.weight\.data\[\.\.\.\] = array for other numbers"):
+        layer.weight = made(before)
+    assert layer.weight is before and list(layer.state_dict()) == ["weight", "bias"]
+    layer.bias = None  # one does without it
+    layer.weight = Tensor(np.ones((2, 3)), requires_grad=True)
+    assert layer.parameters() == [layer.weight]
+    frozen = layers.Embedding.from_pretrained(np.zeros((3, 2), np.float32))
+    with pytest.raises(TypeError, match="weight is a weight, and a ndarray in its place"):
+        frozen.weight = np.ones((3, 2), np.float32)
+    with pytest.raises(AttributeError, match=r"for w in layer\.parameters\(\): w\.req"):
+        layer.requires_grad = False
+    layer.last = before * 2  # what was computed may be looked at later, and be another one then
+    layer.last = before * 3
+
+
+def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
+    class Remembers(Layer):
+        def __init__(self):
+            self.e = layers.Embedding(5, 4, rng=0)
+            self.last = self.state = Tensor(np.zeros((2, 4)))
+
+        def __call__(self, ids):
+            self.last = self.e(ids)
+            self.state = self.last.detach()
+
+    for how in (nullcontext, no_grad):
+        model = Remembers()
+        with how():
+            model([0, 1])
+        assert list(model.state_dict()) == ["e.weight"]
+        model.state = np.zeros((2, 4))  # a new sequence
+    with no_grad():
+        scaled = model.e.weight * 0.5
+    scaled.requires_grad = True
+    model.e.weight = scaled
+    assert model.parameters() == [scaled]
+    scaled.requires_grad = False  # frozen, and a weight still
+    assert model.parameters() == [scaled]
+
+
+def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
+    layer = layers.Linear(3, 2, rng=0)
+    before = layer.state_dict()
+    state = {path: array.astype(np.float64) + 1 for path, array in before.items()}
+    state["bias"][1] = 1e300
+    said = r"bias\[1\] is 1e\+300 in the state, too much for float32"
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=said):
+        warnings.simplefilter("error")
+        layer.load_state_dict(state)
+    assert all((array == before[path]).all() for path, array in layer.state_dict().items())
+    state["bias"][1] = np.inf  # was no number before either
+    layer.load_state_dict(state)
+    assert np.isinf(layer.bias.data[1])
