@@ -96,6 +96,7 @@ def train(
     that were taken. Stopped there, the model is as its last whole step left it.
     """
     tokens, steps = array_of(tokens, "tokens"), check_count(steps, "steps", 0)
+    batch_size = check_count(batch_size, "batch_size")
     if tokens.ndim != 1 or len(tokens) < 2:
         raise ValueError(
             f"tokens has shape {tokens.shape}; it must be (N,), and a pair (token, next) needs two"

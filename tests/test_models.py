@@ -27,3 +27,5 @@ def test_a_training_wants_its_own_optimizer_and_one_row_of_tokens():
         train(new, np.zeros((2, 3), int), sgd, 1, 2)
     with pytest.raises(ValueError, match="steps is -3"):
         train(new, np.arange(5), sgd, -3, 2)
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        train(new, np.arange(5), sgd, 3, 0)

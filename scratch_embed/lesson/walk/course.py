@@ -100,7 +100,8 @@ class Course:
             return known[fits[0]]
         if fits:
             raise UsageError(f"{word} may be {' or '.join(fits)}: say which {what}.")
-        words = [*known, *short.values(), *COMMANDS]
+        words = [*known, *short.values(), *(COMMANDS if what == "lesson" else ())]
         close = difflib.get_close_matches(plain, words, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise UsageError(f"there is no {what} {word}; python -m lessons lists them.{hint}")
+        lists = "lessons" if what == "lesson" else f"lessons {what}"
+        raise UsageError(f"there is no {what} {word}; python -m {lists} lists them.{hint}")
