@@ -78,6 +78,8 @@ def check(trial):
             E=E,
         )
     trial.same("state_forward", mistakes=FORWARD, E=40 * E, ids=ids, t=t)
+    dstate = rng.standard_normal(3)
+    trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=40 * E, ids=ids, t=t)
 
 
 def _state(E, ids, query):
@@ -91,6 +93,15 @@ def _overflowing(E, ids, t):
         return _state(E, ids, E[ids][t])
 
 
+def _no_numbers(dstate, E, ids, t):
+    dE = np.zeros(E.shape)
+    dE[ids] = np.nan  # one weight of inf / inf is in the sum that all rows share
+    return dE
+
+
+LARGE = {
+    ("state_backward lets e^score overflow: take off the largest score first", r"exp"): _no_numbers
+}
 FORWARD = {
     ("state_forward lets e^score overflow: take off the largest score first", r"exp"): _overflowing,
     ("state_forward takes the plain mean of the rows: the weights come from the scores",

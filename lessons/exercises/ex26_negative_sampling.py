@@ -41,7 +41,8 @@ def sgns_forward(c, o, u):
 def sgns_backward(dloss, c, o, u):
     """The gradients of the three groups of vectors       -> dc (N, D), do (N, D), du (N, K, D)
 
-    dloss is a number, the gradient that arrives at the loss. Returns (dc, do, du).
+    dloss is a number, the gradient that arrives at the loss. Returns (dc, do, du). Scores may be of
+    any size here, too.
 
     Zero vectors score 0, and s(0) = 1/2, so the errors are -1/2 and 1/2:
 
@@ -76,7 +77,10 @@ def check(trial):
             o=o,
             u=u,
         )
-    trial.same("sgns_forward", c=np.array([[50.0]]), o=np.array([[-40.0]]), u=np.array([[[30.0]]]))
+    for far in ({"o": np.array([[-40.0]]), "u": np.array([[[30.0]]])},
+                {"o": np.array([[40.0]]), "u": np.array([[[-30.0]]])}):  # fmt: skip
+        trial.same("sgns_forward", c=np.array([[50.0]]), **far)
+        trial.same("sgns_backward", mistakes=LARGE, dloss=1.0, c=np.array([[50.0]]), **far)
 
 
 def _mistakes(c, o, u):
@@ -106,6 +110,20 @@ def _losses(true=-1, chance=1, pool=np.sum):
     return wrong
 
 
+def _overflowing(dloss, c, o, u):
+    def s(x):
+        return np.exp(x) / (1 + np.exp(x))
+
+    with np.errstate(all="ignore"):
+        e = dloss * (s((c * o).sum(axis=-1, keepdims=True)) - 1)
+        f = dloss * s((u * c[:, None]).sum(axis=-1, keepdims=True))
+        return e * o + (f * u).sum(axis=1), e * c, f * c[:, None]
+
+
+LARGE = {
+    ("sgns_backward lets e^score overflow, and inf / inf is nan: write s(x) for x of any size",
+     r"\bexp\(.*/"): _overflowing,
+}  # fmt: skip
 FORWARD = {
     "sgns_forward counts the chance words as true ones: their score should be low":
         _losses(chance=-1),

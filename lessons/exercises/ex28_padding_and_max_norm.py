@@ -70,6 +70,8 @@ def check(trial):
         trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=1.0)
     trial.same("shorten", mistakes=CHANGES, E=0.1 * E, ids=ids, max_norm=1.0)
     trial.same("shorten", mistakes=CHANGES, E=E, ids=ids[:0], max_norm=1.0)
+    E[pad] = 0  # as the row of the padding mostly is
+    trial.same("shorten", mistakes=OF_ZEROS, E=E, ids=ids, max_norm=1.0)
 
 
 def _mistakes(ids, pad):
@@ -113,6 +115,17 @@ def _squared(E, ids, max_norm):
     E[rows] *= np.minimum(1, max_norm / (E[rows] ** 2).sum(axis=1))[:, None]
 
 
+def _divided(E, ids, max_norm):
+    rows = np.unique(ids)
+    lengths = np.sqrt((E[rows] ** 2).sum(axis=1, keepdims=True))
+    with np.errstate(invalid="ignore"):
+        E[rows] = E[rows] / lengths * np.minimum(lengths, max_norm)
+
+
+OF_ZEROS = {
+    ("shorten divides a row of zeros by its length: 0 / 0 is nan, and the row is short", "/"):
+        _divided,
+}  # fmt: skip
 CHANGES = {
     ("shorten changes rows that ids does not name", r"\brows\b|E"): _all_rows,
     ("shorten makes short rows longer: a row within max_norm stays", r"[<>]|where|minimum"):

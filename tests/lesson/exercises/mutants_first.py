@@ -75,6 +75,7 @@ FIRST = [
     ),
     *of(
         "repeated_ids",
+        ("rows as floats", "return rows, sums", "return rows * 1.0, sums", "must hold integers"),
         ("last value kept", "np.add.at(sums, places.reshape(-1), values)", "sums[places] = values",
          "keeps of a repeated id only its last value"),
         ("dense on the way", PLACES,

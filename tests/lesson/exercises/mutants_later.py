@@ -204,6 +204,8 @@ LATER = [
     ),
     *of(
         "negative_sampling",
+        ("errors overflow", "dloss * np.exp(-np.logaddexp(0, -negative))",
+         "dloss * np.exp(negative) / (1 + np.exp(negative))", "lets e^score overflow"),
         ("true ones pushed apart", "e = -dloss", "e = dloss", "every entry for o is minus"),
         ("no target", "-np.logaddexp(0, positive)", "-np.logaddexp(0, -positive)", "wrong"),
         ("centre forgets negatives", " + (f[:, :, None] * u).sum(axis=1)", "",
@@ -231,6 +233,9 @@ LATER = [
     ),
     *of(
         "padding_and_max_norm",
+        ("zeros divided", "E[rows[long]] *= (max_norm / lengths[long])[:, None]",
+         "E[rows] *= (np.minimum(lengths, max_norm) / lengths)[:, None]",
+         "divides a row of zeros"),
         ("padding paid", "    dE[padding_idx] = 0\n", "", "pays the padding row"),
         ("row 0 for the padding", "dE[padding_idx] = 0", "dE[0] = 0", "drops what arrives at row"),
         ("repeats overwritten", "np.add.at(dE, ids, dout)", "dE[ids] += dout", "only the last"),
@@ -294,6 +299,8 @@ LATER = [
     ),
     *of(
         "route_ids",
+        ("ids as floats", "(distinct[distinct % num_shards == s] for",
+         "(1.0 * distinct[distinct % num_shards == s] for", "must hold integers"),
         ("each use", "    distinct = np.unique(ids)\n", "    distinct = np.sort(ids)\n",
          "of route, result 0, has shape"),
         ("as they come", "    distinct = np.unique(ids)\n",

@@ -3,10 +3,13 @@
 from tests.lesson.exercises.mutant import of
 
 STATE = "    p = e / e.sum()\n    return"
+WEIGHTS = "    p = e / e.sum()\n    dp"
 STATES = [
     *of(
         "contextual_row",
         ("overflow", f"(x @ x[t]).max())\n{STATE}", f"0)\n{STATE}", "lets e^score overflow"),
+        ("weights overflow", f"(x @ x[t]).max())\n{WEIGHTS}", f"0)\n{WEIGHTS}",
+         "state_backward lets e^score overflow"),
         ("plain mean", "    return p @ x\n", "    return x.mean(axis=0)\n", "takes the plain mean"),
         ("not divided", STATE, "    p = np.exp(x @ x[t])\n    return", "do not sum to 1"),
         ("scores mix", "    return p @ x\n", "    return (x @ x[t]) @ x\n", "with the scores"),
@@ -24,6 +27,7 @@ STATES = [
     ),
     *of(
         "nearest_rows",
+        ("rows as floats", "order[:k]", "order[:k] + 0.0", "must hold integers"),
         ("itself", "    cosines[row] = -np.inf\n", "", "lists the row itself"),
         ("dot products", " / (lengths * lengths[row])", "", "compares dot products"),
         ("distances", "E @ E[row] / (lengths * lengths[row])", "-((E - E[row]) ** 2).sum(axis=1)",
