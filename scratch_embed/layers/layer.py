@@ -20,8 +20,9 @@ class Layer:
     A constructor sets Tensors and layers as attributes, or lists, tuples and dicts of them, and
     ends with `name_weights()`, after which each weight is called by its path: "token.weight",
     "blocks.0.norm.gamma". A weight or part that stands in several places is found once, in the
-    first; a Tensor that was itself computed is no weight. Only layers are looked into, so make a
-    class of your own that has weights a Layer too.
+    first; a Tensor that was itself computed is no weight. What stands there without a gradient, a
+    running mean for example, is not learned, but saved: begin with None what is not. Only layers
+    are looked into, so make a class of your own that has weights a Layer too.
 
     >>> class Sum(Layer):
     ...     def __init__(self):
@@ -41,14 +42,10 @@ class Layer:
                 f"a layer has no requires_grad; its weights have: for w in layer.parameters(): "
                 f"w.requires_grad = {value}"
             )
-        if not _fits(vars(self).get(name), value):
-            what = "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-            raise TypeError(
-                f"{name} is a weight, and {what} in its place would be no weight: write "
-                f"layer.{name}.data[...] = array for other numbers, layer.{name}.requires_grad = "
-                f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for "
-                f"another, and layer.{name} = None before one that is frozen"
-            )
+        before = vars(self).get(name)
+        if _is_weight(before) and value is not None:
+            _check_successor(name, before, value)
+            value.computed = False  # a mean that goes along with the batches is saved as ever
         super().__setattr__(name, value)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
@@ -144,13 +141,26 @@ def _is_weight(thing: object) -> bool:
     return thing.requires_grad or not thing.computed
 
 
-def _fits(before: object, value: object) -> bool:
-    """Whether what a layer holds may be replaced by a value: a weight by a weight, or by None."""
-    if value is None or not _is_weight(before):
-        return True
-    if not before.requires_grad:  # a frozen table, or a state that is computed anew
-        return isinstance(value, Tensor)
-    return _is_weight(value) and value.requires_grad
+def _check_successor(name: str, before: Tensor, value: object) -> None:
+    """TypeError unless a value may stand where a weight stood: a Tensor with no way back, and one
+    that learns where that did."""
+    what = "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+    if isinstance(value, Tensor):
+        if value.node is None and (value.requires_grad or not before.requires_grad):
+            return
+        what += " with a way back" * (value.node is not None)
+    if not before.requires_grad:
+        raise TypeError(
+            f"{name} is saved with the layer, and {what} in its place would not be: write "
+            f"layer.{name}.data[...] = array for other numbers, layer.{name} = x.detach() for "
+            "what was computed, and begin with None what is not to be saved"
+        )
+    raise TypeError(
+        f"{name} is a weight, and {what} in its place would be no weight: write "
+        f"layer.{name}.data[...] = array for other numbers, layer.{name}.requires_grad = "
+        f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for "
+        f"another, and layer.{name} = None before one that is frozen"
+    )
 
 
 def _walk(root: Layer) -> Iterator[tuple[str, object]]:

@@ -156,7 +156,7 @@ def test_what_would_not_be_learned_takes_no_weights_place(made):
     layer.weight = Tensor(np.ones((2, 3)), requires_grad=True)
     assert layer.parameters() == [layer.weight]
     frozen = layers.Embedding.from_pretrained(np.zeros((3, 2), np.float32))
-    with pytest.raises(TypeError, match="weight is a weight, and a ndarray in its place"):
+    with pytest.raises(TypeError, match="weight is saved with the layer, and a ndarray in its"):
         frozen.weight = np.ones((3, 2), np.float32)
     with pytest.raises(AttributeError, match=r"for w in layer\.parameters\(\): w\.req"):
         layer.requires_grad = False
@@ -168,7 +168,7 @@ def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
     class Remembers(Layer):
         def __init__(self):
             self.e = layers.Embedding(5, 4, rng=0)
-            self.last = self.state = Tensor(np.zeros((2, 4)))
+            self.last = self.state = None
 
         def __call__(self, ids):
             self.last = self.e(ids)
@@ -179,7 +179,7 @@ def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
         with how():
             model([0, 1])
         assert list(model.state_dict()) == ["e.weight"]
-        model.state = np.zeros((2, 4))  # a new sequence
+        model.state = np.zeros((2, 4))  # a new sequence, whose state is no part of the model
     with no_grad():
         scaled = model.e.weight * 0.5
     scaled.requires_grad = True
@@ -187,6 +187,28 @@ def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
     assert model.parameters() == [scaled]
     scaled.requires_grad = False  # frozen, and a weight still
     assert model.parameters() == [scaled]
+
+
+def test_a_state_that_is_computed_anew_is_saved_as_ever():
+    class Centred(Layer):
+        def __init__(self):
+            self.mean = Tensor(np.zeros(2))
+
+        def __call__(self, x, keep=Tensor.detach):
+            self.mean = keep(self.mean * 0.5 + x.mean(axis=0) * 0.5)
+
+    model, x = Centred(), Tensor(np.ones((3, 2)), requires_grad=True)
+    for _ in range(2):
+        model(x)
+    with no_grad():
+        model(x, keep=lambda mean: mean)
+    again = Centred()
+    again.load_state_dict(model.state_dict())
+    assert again.mean.data.tolist() == [0.875, 0.875]
+    with pytest.raises(TypeError, match=r"mean is saved .* a Tensor with a way back .*\.detach"):
+        model(x, keep=lambda mean: mean)
+    with pytest.raises(TypeError, match="mean is saved with the layer, and a ndarray in its place"):
+        model.mean = np.zeros(2)
 
 
 def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
