@@ -110,6 +110,11 @@ def _steps(work: Callable, layer: ShardedEmbedding, first: int, last: int) -> li
     layer.steps, losses = first, []
     for step in range(first, last):
         loss = work(layer, step, layer.worker)
+        if isinstance(loss, Tensor) and loss.requires_grad and not layer.has_gradient():
+            raise RuntimeError(
+                "work gave a loss with a way back, of which no gradient came to the table: call "
+                "loss.backward() in it, or return loss.item() where nothing is to be learned"
+            )
         losses.append(loss.item() if isinstance(loss, Tensor) else loss)  # not with all of its tape
         layer.step()
     return losses
@@ -136,7 +141,8 @@ def train(
     worker or a machine dies, whatever died is started anew, and all go on from the last checkpoint:
     in step the table ends on the same bits as if nothing had happened.
 
-    Raises what `work` raises, and the loss of a process after five in a row without a checkpoint.
+    Raises what `work` raises, RuntimeError where it does not call `backward`, and the loss of a
+    process after five in a row without a checkpoint.
     """
     steps, workers = check_count(steps, "steps"), check_count(workers, "workers")
     every = check_count(every, "every")

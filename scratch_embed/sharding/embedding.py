@@ -39,6 +39,12 @@ class InProcess:
         self.shards = list(shards)
         self._thread: dict[int, int] = {}  # in which each worker pushed last
 
+    def __getstate__(self) -> dict:
+        raise TypeError(
+            "shards in this process are neither copied nor sent to another: layer.save(folder) and "
+            "load into a new layer, or keep layer.table(), a copy of the rows"
+        )
+
     def call(self, method: str, arguments: Sequence[tuple]) -> list:
         """Raises RuntimeError rather than wait for a worker that can take no further step."""
         if method == "push":
@@ -182,6 +188,10 @@ class ShardedEmbedding:
         ids = check_ids(ids, self.num_embeddings, "ids").copy()
         distinct, where = np.unique(ids, return_inverse=True)
         return pulled(self._whole, ids, self._pull(distinct), where.reshape(ids.shape))
+
+    def has_gradient(self) -> bool:
+        """Whether a backward came to the table since the last step."""
+        return self._whole.grad is not None
 
     def zero_grad(self) -> None:
         """Forget the gradients since the last step, where no step shall be taken with them."""

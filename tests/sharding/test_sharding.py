@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from dataclasses import dataclass
 
@@ -116,6 +117,12 @@ def test_a_layer_that_is_sent_elsewhere_leaves_its_zeros_behind():
     assert arrived._whole.grad.rows.tolist() == [1, 5]
     arrived([7]).sum().backward()
     assert arrived._whole.grad.rows.tolist() == [1, 5, 7] and not any(arrived._whole.data.strides)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_shards_in_this_process_are_not_copied(copied):
+    with pytest.raises(TypeError, match=r"layer\.save\(folder\) and load into a new layer"):
+        copied(sharded().shards)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
