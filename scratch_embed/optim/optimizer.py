@@ -104,7 +104,7 @@ class Optimizer:
             names = self._keeps(param.shape, options) if state else ()
             arrays = self._arrays(param, state, options) if state else ()
             copies = {name: np.copy(array) for name, array in zip(names, arrays)}
-            states.append({"t": state.get("t", 0), **copies} if state else {})
+            states.append({"t": state["t"], **copies} if state else {})
         return {
             "options": [self._checked(group) for group in self.param_groups],
             "state": states,

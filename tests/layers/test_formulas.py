@@ -62,7 +62,8 @@ def test_self_attention_head_by_head(options):
     np.testing.assert_allclose(layer(x, real).data, self_attention(layer, x, real), rtol=1e-9)
     both = layer(np.stack([x, 2 * x]), np.stack([real, ~real])).data  # each with its own padding
     np.testing.assert_allclose(both[0], self_attention(layer, x, real), rtol=1e-9)
-    np.testing.assert_allclose(layer(np.stack([x, x]), real).data[1], both[0], rtol=1e-9)
+    for shared in (real, real[None]):
+        np.testing.assert_allclose(layer(np.stack([x, x]), shared).data[1], both[0], rtol=1e-9)
 
 
 def test_the_weights_of_attention_are_those_that_it_uses():
