@@ -33,6 +33,7 @@ class Layer:
     """
 
     training = True
+    _named: Mapping[str, bool] = {}  # of each weight when they were named: whether it learns
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute. TypeError for what takes a weight's place and is none, so that it would
@@ -44,15 +45,20 @@ class Layer:
             )
         before = vars(self).get(name)
         if _is_weight(before) and value is not None:
-            _check_successor(name, before, value)
-            value.computed = False  # a mean that goes along with the batches is saved as ever
+            _succeed(name, before.requires_grad, value)
         super().__setattr__(name, value)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """(path, weight) for every weight, each once."""
+        """(path, weight) for every weight, each once.
+
+        TypeError for what has taken a weight's place in a list or dict since `name_weights`.
+        """
         for path, part in _walk(self):
             if _is_weight(part):
                 part.computed = False  # and stays one when it is frozen
+                yield path, part
+            elif path in self._named and part is not None:
+                _succeed(path, self._named[path], part)
                 yield path, part
 
     def parameters(self) -> list[Tensor]:
@@ -69,8 +75,11 @@ class Layer:
 
     def name_weights(self) -> None:
         """Call each weight by its path. Raises ValueError for two of the same path."""
-        for path, tensor in self._by_path().items():
+        self._named = {}
+        weights = self._by_path()
+        for path, tensor in weights.items():
             tensor.name = path
+        self._named = {path: tensor.requires_grad for path, tensor in weights.items()}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""
@@ -134,6 +143,9 @@ class Layer:
         return self.train(False)
 
 
+LOOKED_AT = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator)
+
+
 def _is_weight(thing: object) -> bool:
     """Whether it is a Tensor that learns, or one that does not and was not computed either."""
     if not isinstance(thing, Tensor) or thing.node is not None:
@@ -141,25 +153,29 @@ def _is_weight(thing: object) -> bool:
     return thing.requires_grad or not thing.computed
 
 
-def _check_successor(name: str, before: Tensor, value: object) -> None:
-    """TypeError unless a value may stand where a weight stood: a Tensor with no way back, and one
-    that learns where that did."""
+def _succeed(path: str, learned: bool, value: object) -> None:
+    """Let a value take the place of a weight: a Tensor without a way back, which learns if that did.
+
+    Raises TypeError for all else. A mean that goes along with the batches is computed anew each
+    time, and saved as ever.
+    """
     what = "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
     if isinstance(value, Tensor):
-        if value.node is None and (value.requires_grad or not before.requires_grad):
+        if value.node is None and (value.requires_grad or not learned):
+            value.computed = False
             return
         what += " with a way back" * (value.node is not None)
-    if not before.requires_grad:
+    if not learned:
         raise TypeError(
-            f"{name} is saved with the layer, and {what} in its place would not be: write "
-            f"layer.{name}.data[...] = array for other numbers, layer.{name} = x.detach() for "
+            f"{path} is saved with the layer, and {what} in its place would not be: write "
+            f"layer.{path}.data[...] = array for other numbers, layer.{path} = x.detach() for "
             "what was computed, and begin with None what is not to be saved"
         )
     raise TypeError(
-        f"{name} is a weight, and {what} in its place would be no weight: write "
-        f"layer.{name}.data[...] = array for other numbers, layer.{name}.requires_grad = "
-        f"False to freeze it, layer.{name} = Tensor(array, requires_grad=True) for "
-        f"another, and layer.{name} = None before one that is frozen"
+        f"{path} is a weight, and {what} in its place would be no weight: write "
+        f"layer.{path}.data[...] = array for other numbers, layer.{path}.requires_grad = "
+        f"False to freeze it, layer.{path} = Tensor(array, requires_grad=True) for "
+        f"another, and layer.{path} = None before one that is frozen"
     )
 
 
@@ -181,7 +197,7 @@ def _walk(root: Layer) -> Iterator[tuple[str, object]]:
 
 def _inside(thing: object) -> Iterator[tuple[object, object]]:
     """(name, value) for what a layer, list, tuple or dict holds that is or may hold a weight or a
-    generator."""
+    generator; arrays too, which may stand where a weight stood."""
     if isinstance(thing, Layer):
         named = vars(thing).items()
     elif isinstance(thing, dict):
@@ -189,7 +205,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     else:
         named = enumerate(thing) if isinstance(thing, (list, tuple)) else ()
     for name, inner in named:
-        if isinstance(inner, (Tensor, Layer, dict, list, tuple, np.random.Generator)):
+        if isinstance(inner, LOOKED_AT):
             yield name, inner
         elif isinstance(inner, PASSED_BY) and isinstance(next(iter(inner), 0), Tensor | Layer):
             raise TypeError(

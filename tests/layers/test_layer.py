@@ -211,6 +211,27 @@ def test_a_state_that_is_computed_anew_is_saved_as_ever():
         model.mean = np.zeros(2)
 
 
+def test_what_stands_in_a_list_or_dict_in_a_weights_place_is_saved_or_told():
+    class Recurrent(Layer):
+        def __init__(self):
+            self.tables = {"user": Tensor(np.ones((3, 2)), requires_grad=True)}
+            self.states = [Tensor(np.zeros(2))]
+            self.name_weights()
+
+    model, again = Recurrent(), Recurrent()
+    model.states[0] = (model.tables["user"] * 2).sum(axis=0).detach()
+    again.load_state_dict(model.state_dict())
+    assert again.states[0].data.tolist() == [6, 6] and len(model.parameters()) == 2
+    model.tables["user"].requires_grad = False  # frozen where it stands
+    assert len(model.state_dict()) == 2
+    model.states[0] = None
+    assert list(model.state_dict()) == ["tables.user"]
+    for place, wrong in (("user", np.ones((3, 2))), ("user", model.tables["user"] * 0.5)):
+        model.tables[place] = wrong
+        with pytest.raises(TypeError, match=r"tables\.user is a weight, and a .* no weight"):
+            model.parameters()
+
+
 def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
     layer = layers.Linear(3, 2, rng=0)
     before = layer.state_dict()
