@@ -127,8 +127,9 @@ class Learning:
             )
         for rng, each in zip(generators, drawn):
             type(rng.bit_generator)(0).state = each  # raises for the state of another kind
-        for put in load:
-            put()
-        for rng, each in zip(generators, drawn):
-            rng.bit_generator.state = each
-        self.step = step
+        with uninterrupted():
+            for put in load:
+                put()
+            for rng, each in zip(generators, drawn):
+                rng.bit_generator.state = each
+            self.step = step

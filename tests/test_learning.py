@@ -74,6 +74,33 @@ def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
     assert not learning.model.a.data.any() and not learning.model.b.data.any()
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2"])
+def test_whatever_signal_saves_or_ends_a_program_finds_a_whole_step(name):
+    if not hasattr(signal, name):
+        pytest.skip(f"this system has no {name}")
+    number, seen = getattr(signal, name), []
+
+    class Interrupted(SGD):
+        def _follow(self, w, g, **options):
+            super()._follow(w, g, **options)
+            signal.raise_signal(number)
+
+    learning = begun(Interrupted, lr=0.5)
+
+    def end(*_):
+        seen.append((learning.step, learning.model.a.data.any(), learning.model.b.data.any()))
+        raise SystemExit
+
+    before = signal.signal(number, end)
+    try:
+        with pytest.raises(SystemExit):
+            learning.take()
+        assert signal.getsignal(number) is end
+    finally:
+        signal.signal(number, before)
+    assert seen == [(1, False, False)] * 2  # of a and of b, and nobody's is lost
+
+
 def test_a_seed_is_a_generator_too():
     model = Two()
     learning = Learning(model, SGD(model.parameters(), lr=0.1), 0, model.loss)

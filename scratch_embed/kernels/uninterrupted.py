@@ -8,24 +8,39 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+
+# What people and systems end, save and limit programs with; not all systems have all of them.
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
+HELD = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is through.
+    """Ctrl-C waits until the block is through, and so does any signal that Python answers.
 
-    Only the main thread gets a Ctrl-C, and only it may ask for another answer to it.
+    Only the main thread gets a signal, and only it may ask for another answer to it.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came = []
-    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    handlers = {n: handler for n in HELD if callable(handler := signal.getsignal(n))}
+    came, holding = [], True
+
+    def later(number, frame) -> None:
+        if holding:
+            came.append((number, frame))
+        else:  # in the moment in which the handlers go back to their places
+            handlers[number](number, frame)
+
+    for number in handlers:
+        signal.signal(number, later)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[0])
+        holding = False
+        with ExitStack() as last:  # whose callbacks are all called, the last first, if one raises
+            for number, frame in reversed(came):
+                last.callback(handlers[number], number, frame)
+            for number, handler in handlers.items():
+                last.callback(signal.signal, number, handler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
@@ -72,11 +73,11 @@ class Optimizer:
             param.grad = None
 
     def step(self) -> None:
-        """Move every parameter that has a gradient, in place.
+        """Move every parameter that has a gradient, in place; a RuntimeWarning where none has.
 
         What is refused is refused before any of them moves. Where NumPy is told to raise in the
-        midst of it, `np.errstate(all="raise")`, or Ctrl-C comes then, some have moved and others
-        not; `learning.Learning` lets Ctrl-C wait.
+        midst of it, `np.errstate(all="raise")`, or Ctrl-C or another signal ends it, some have
+        moved and others not; `learning.Learning` lets signals wait.
 
         Beside the state a dense gradient needs room for a few blocks of 120 kB, whatever the size
         of the table; a RowGrad for a row.
@@ -86,6 +87,9 @@ class Optimizer:
             if param.requires_grad and param.grad is not None:
                 self._check(param, options)
                 ready.append((param, state, self._arrays(param, state, options), options))
+        if not ready:
+            told = "no parameter has a gradient, so none moves: was backward called, on their loss?"
+            warnings.warn(told, RuntimeWarning, stacklevel=2)
         for param, state, arrays, options in ready:
             for name in state.keys() - self._keeps(param.shape, options).keys() - {"t"}:
                 del state[name]  # of a momentum that is off: later it begins anew, as if resumed
