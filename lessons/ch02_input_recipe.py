@@ -318,8 +318,8 @@ def recovered(E, P, rng, noise=0.5, trials=200):
 
 
 rng = np.random.default_rng(0)
-widths, found = [2, 4, 8, 16, 32, 64], {"added": [], "half and half": []}
 q = guess("At D = 8: in how many of 100 sums are both parts found again, when added?")
+widths, found = [2, 4, 8, 16, 32, 64], {"added": [], "half and half": []}
 for D in widths:
     many_E, many_P = rng.normal(size=(200, D)), rng.normal(size=(50, D))
     half = np.arange(D) < D // 2

@@ -43,7 +43,7 @@ def project_forward(h, E):
 # %%
 z = [worked.dot(f"z[{word}]", h, row) for word, row in zip(words[:3], E)]
 q = guess("What is the logit of 'on'?")
-z.append(worked.dot("z[on]", h, E[3]))
+z = [*z[:3], worked.dot("z[on]", h, E[3])]
 q.answer(
     z[3],
     tolerance=0.005,

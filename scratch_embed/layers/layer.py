@@ -154,7 +154,7 @@ def _is_weight(thing: object) -> bool:
 
 
 def _succeed(path: str, learned: bool, value: object) -> None:
-    """Let a value take the place of a weight: a Tensor without a way back, which learns if that did.
+    """Let a value take a weight's place: a Tensor without a way back, which learns if that did.
 
     Raises TypeError for all else. A mean that goes along with the batches is computed anew each
     time, and saved as ever.
