@@ -98,26 +98,29 @@ class _Worker:
     """One of several that train the same table: takes a step when it is told to."""
 
     def __init__(self, work: Callable, layer: ShardedEmbedding, worker: int):
-        self.work, self.layer = work, layer
+        self.work, self.layer, self.learns = work, layer, False
         layer.worker = worker
 
     def take(self, first: int, last: int) -> list[float]:
-        """Steps `first` to `last - 1`: what `work` returns of each."""
-        return _steps(self.work, self.layer, first, last)
+        """Steps `first` to `last - 1`: what `work` returns of each.
 
-
-def _steps(work: Callable, layer: ShardedEmbedding, first: int, last: int) -> list[float]:
-    layer.steps, losses = first, []
-    for step in range(first, last):
-        loss = work(layer, step, layer.worker)
-        if isinstance(loss, Tensor) and loss.requires_grad and not layer.has_gradient():
+        RuntimeError where all gave losses to go back from, and no gradient ever came: backward was
+        forgotten. Of one step it may be meant, as where `zero_grad` lets go of a batch.
+        """
+        layer, losses = self.layer, []
+        layer.steps = first
+        for step in range(first, last):
+            loss = self.work(layer, step, layer.worker)
+            if layer.has_gradient() or not isinstance(loss, Tensor) or not loss.requires_grad:
+                self.learns = True
+            losses.append(loss.item() if isinstance(loss, Tensor) else loss)  # not with its tape
+            layer.step()
+        if not self.learns:
             raise RuntimeError(
-                "work gave a loss with a way back, of which no gradient came to the table: call "
+                "work gave losses with a way back, of which no gradient came to the table: call "
                 "loss.backward() in it, or return loss.item() where nothing is to be learned"
             )
-        losses.append(loss.item() if isinstance(loss, Tensor) else loss)  # not with all of its tape
-        layer.step()
-    return losses
+        return losses
 
 
 def train(

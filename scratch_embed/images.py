@@ -27,6 +27,7 @@ FONTS = (
     "STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta",
     "cmr10", "cmb10", "cmss10", "cmtt10", "cmmi10",
 )  # fmt: skip
+TEX = "cm"  # so the names of fonts begin that have signs of their own where others have theirs
 NO_SUCH_CHARACTER = "\U0010ffff"  # no font has it, so it looks as every missing one does
 
 
@@ -72,7 +73,8 @@ def glyphs(
 ) -> np.ndarray:
     """Each character as a picture, (len(characters), side, side) float32: ink is 1, paper is 0.
 
-    font : one of `FONTS`, or another font file in Matplotlib's folder, without its ".ttf".
+    font : one of `FONTS`, or another font file in Matplotlib's folder, without its ".ttf". Those
+        whose names begin with "cm" draw a-z, A-Z and 0-9 alone.
     size : of the font in pixels, 0.75 * side when None. Characters stand in the middle, on a
         base line at 0.75 of the height.
     shift : whole pixels to the right and down.
@@ -94,7 +96,9 @@ def glyphs(
     for n, character in enumerate(characters):
         if not isinstance(character, str) or len(character) != 1:
             raise ValueError(f"characters[{n}] = {character!r}; each is one character")
-        if not character.isspace() and bytes(pen.getmask(character)) == missing:
+        plain = character.isascii() and character.isalnum()
+        absent = bytes(pen.getmask(character)) == missing or (font.startswith(TEX) and not plain)
+        if absent and not character.isspace():
             raise ValueError(
                 f"characters[{n}] = {character!r} (U+{ord(character):04X}) is not in the font "
                 f"{font}; DejaVuSans knows the most scripts"

@@ -117,7 +117,10 @@ class RowGrad:
         return dense
 
     def __add__(self, other: RowGrad | np.ndarray) -> RowGrad | np.ndarray:
-        """RowGrad + RowGrad stays a RowGrad; RowGrad + dense is dense."""
+        """RowGrad + RowGrad stays a RowGrad; RowGrad + dense is dense. 0, where sum begins, adds
+        nothing."""
+        if isinstance(other, int) and other == 0:
+            return self
         if not isinstance(other, RowGrad):
             return self.add_to(np.array(other, dtype=np.result_type(other, self.values)))
         if other.shape != self.shape:

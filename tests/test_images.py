@@ -72,6 +72,10 @@ def test_shift_and_size():
 def test_bad_input_is_told_where_it_stands():
     with pytest.raises(ValueError, match=r"characters\[2\] = '\u3042' \(U\+3042\).*cmr10"):
         images.glyphs("ab\u3042", "cmr10")
+    for sign in "=?\xc4":  # where cmmi10 has a slash and a star, and cmr10 two dots alone
+        with pytest.raises(ValueError, match=r"characters\[1\] = .* is not in the font cm"):
+            images.glyphs(f"a{sign}", "cmmi10" if sign.isascii() else "cmr10")
+        images.glyphs(f"a{sign}", "DejaVuSans")
     with pytest.raises(ValueError, match="'Comic'; choose one of .*DejaVuSans"):
         images.glyphs("a", "Comic")
     with pytest.raises(ValueError, match="side is 0"):

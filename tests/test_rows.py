@@ -63,6 +63,12 @@ def test_sum_of_two(rows, rng):
     np.testing.assert_array_equal(one.to_dense(), dense_scatter(rows, values))  # left as it was
 
 
+def test_several_are_summed_as_numbers_are():
+    a, b = RowGrad([1], np.ones((1, 2)), (3, 2)), RowGrad([1, 2], np.ones((2, 2)), (3, 2))
+    assert sum([a, b]).to_dense().tolist() == [[0, 0], [2, 2], [1, 1]]
+    assert sum([a]) is a
+
+
 def test_sum_with_a_dense_array_is_dense_and_leaves_it_alone(rows, rng):
     dense = rng.standard_normal(SHAPE)
     before = dense.copy()

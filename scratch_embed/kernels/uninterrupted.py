@@ -33,9 +33,9 @@ def uninterrupted() -> Iterator[None]:
         else:  # in the moment in which the handlers go back to their places
             handlers[number](number, frame)
 
-    for number in handlers:
-        signal.signal(number, later)
     try:
+        for number in handlers:
+            signal.signal(number, later)
         yield
     finally:
         holding = False

@@ -48,17 +48,28 @@ class Layer:
             _succeed(name, before.requires_grad, value)
         super().__setattr__(name, value)
 
+    def __call__(self, *inputs):
+        """What the layer computes: each kind of layer writes its own. TypeError for one without."""
+        raise TypeError(
+            f"{type(self).__name__} does not say what it computes: write def __call__(self, x), "
+            "which is called forward in PyTorch"
+        )
+
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, weight) for every weight, each once.
 
         TypeError for what has taken a weight's place in a list or dict since `name_weights`.
         """
+        named: dict[str, bool] = {}
         for path, part in _walk(self):
-            if _is_weight(part):
+            if isinstance(part, Layer):  # its own weights follow, and what it called so once
+                inside = part._named.items()
+                named |= {f"{path}.{name}".lstrip("."): learns for name, learns in inside}
+            elif _is_weight(part):
                 part.computed = False  # and stays one when it is frozen
                 yield path, part
-            elif path in self._named and part is not None:
-                _succeed(path, self._named[path], part)
+            elif path in named and isinstance(part, Tensor | np.ndarray):
+                _succeed(path, named[path], part)
                 yield path, part
 
     def parameters(self) -> list[Tensor]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scratch_embed.files import open_regular
+from scratch_embed.files.regular import refuse_special
 from scratch_embed.text.corpus import not_utf8, python_text
 
 PIECE = 1 << 20  # bytes
@@ -109,7 +110,11 @@ def _text_files(folder: Path, without: str | os.PathLike | None) -> list[Path]:
                 seen.add(real)
         folders[:] = new
         for path in (Path(inside, name) for name in names if not name.startswith(".")):
-            if path.suffix.lower() not in ENDINGS or not path.is_file() or not path.stat().st_size:
+            if path.suffix.lower() not in ENDINGS:
+                continue
+            status = path.stat()  # raises for a link that leads nowhere, as where a disk is away
+            refuse_special(path, status.st_mode)
+            if not status.st_size:
                 continue
             if not (without and os.path.exists(without) and path.samefile(without)):
                 found.append(path)

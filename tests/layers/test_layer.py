@@ -232,6 +232,35 @@ def test_what_stands_in_a_list_or_dict_in_a_weights_place_is_saved_or_told():
             model.parameters()
 
 
+def test_a_part_remembers_its_weights_in_a_whole_that_was_not_named():
+    class Part(Layer):
+        def __init__(self):
+            self.states = [Tensor(np.zeros(2))]
+            self.name_weights()
+
+    class Whole(Layer):
+        def __init__(self):
+            self.part = Part()
+
+    whole = Whole()
+    whole.part.states[0] = (whole.part.states[0] * 2).detach()
+    assert list(whole.state_dict()) == ["part.states.0"]
+
+
+def test_a_layer_may_take_the_place_of_a_weight():
+    class Model(Layer):
+        def __init__(self):
+            self.position = Tensor(np.zeros((8, 4)), requires_grad=True)
+            self.name_weights()
+
+    model = Model()
+    model.position = None
+    model.position = layers.PositionEmbedding(8, 4, rng=0)
+    assert list(model.state_dict()) == ["position.weight"]
+    with pytest.raises(TypeError, match=r"Model does not say what it computes: .*__call__"):
+        model(np.zeros((2, 4)))
+
+
 def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
     layer = layers.Linear(3, 2, rng=0)
     before = layer.state_dict()

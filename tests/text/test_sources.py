@@ -71,6 +71,23 @@ def test_a_folder_that_a_folder_links_to_is_read_once(tmp_path):
     assert all_words(whole) == ["one", "two", "three"]
 
 
+def test_a_text_that_is_away_is_not_passed_over(tmp_path):
+    (tmp_path / "a.txt").write_text("a", encoding="utf-8")
+    try:
+        (tmp_path / "b.txt").symlink_to(tmp_path / "not mounted" / "b.txt")
+    except OSError:
+        pytest.skip("this system lets nobody make a link")
+    with pytest.raises(FileNotFoundError, match=r"b\.txt"):
+        open_source(tmp_path)
+    (tmp_path / "b.txt").unlink()
+    (tmp_path / "folder.txt").mkdir()
+    assert all_words(tmp_path) == ["a"]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "c.txt")
+        with pytest.raises(OSError, match=r"c\.txt is a pipe"):
+            open_source(tmp_path)
+
+
 def test_a_folder_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
     """Whoever runs the tests may be allowed everything: so the system's answer is played."""
     (tmp_path / "a.txt").write_text("a", encoding="utf-8")

@@ -1,0 +1,61 @@
+"""What waits for the end of a block is handed on, and every handler goes back to its place."""
+
+import signal
+
+import pytest
+
+from scratch_embed.kernels.uninterrupted import HELD, uninterrupted
+
+
+class Late(Exception):
+    pass
+
+
+@pytest.fixture
+def heard():
+    """SIGINT and SIGTERM are noted, and the last one raises."""
+    came, before = [], {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+
+    def hear(number, frame):
+        came.append(number)
+        raise Late
+
+    for number in before:
+        signal.signal(number, hear)
+    yield came, hear
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_several_signals_are_all_handed_on_in_their_order(heard):
+    came, hear = heard
+    with pytest.raises(Late), uninterrupted():
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        assert not came
+    assert came == [signal.SIGTERM, signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is hear
+
+
+@pytest.mark.parametrize("when", range(5))
+def test_an_error_while_handlers_are_changed_leaves_none_behind(heard, monkeypatch, when):
+    """As of a handler that raises just then."""
+    _, hear = heard
+    change, calls = signal.signal, []
+
+    def interrupted(number, handler):
+        calls.append(number)
+        changed = change(number, handler)
+        if len(calls) == when + 1:
+            raise Late
+        return changed
+
+    before = [signal.getsignal(number) for number in HELD]
+    monkeypatch.setattr(signal, "signal", interrupted)
+    try:
+        with uninterrupted():
+            pass
+    except Late:
+        pass
+    assert len(calls) > 1
+    assert [signal.getsignal(number) for number in HELD] == before and hear in before
