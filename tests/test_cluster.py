@@ -251,7 +251,7 @@ def test_what_is_wrong_is_told_and_not_tried_again(nodes, tmp_path):
         return layer(batch(step, worker)[0]).sum()
 
     with pytest.raises(RuntimeError, match=r"call loss\.backward\(\) in it"):
-        cluster.train(forgetful, layer, 4, tmp_path / "forgetful")
+        cluster.train(forgetful, sharded(cluster), 4, tmp_path / "forgetful")
 
     def deadly(layer, step, worker):
         import os

@@ -70,7 +70,7 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
         stages = f"{short(total - value)} + {factor(value)}", short(total)
         why = f"added to the {part.number - 1} of {part.of} parts that were there"
         lines.append(Line(f"{name} so far", stages, total, why))
-    lines += _nudge(trace, Use(made, part.place), index, part, value)
+    lines += _nudge(trace, Use(made, part.place), index, part, at.incoming)
     lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place)
     return Working(f"{name}, {which(part)}", tuple(lines), value)
 
@@ -146,21 +146,26 @@ def _signed(values) -> str:
     return " ".join(texts + [f"{'-' if x < 0 else '+'} {short(abs(x))}" for x in values[1:]])
 
 
-def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line]:
+def _nudge(trace: Trace, use: Use, index, part: Part, incoming) -> list[Line]:
     """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
+    value, single = value_at(part.value, index), part.value.dtype == np.float32
     name, work = entry(use.name, index), replay.work(trace, [use], LARGE)
     if work > LARGE:
         return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
     f = replay.along(trace, [use], index)
     try:
-        h, above, below = _measured(f, value, part)
+        h, above, below = _measured(f, value, single)
     except TypeError as error:
         return [Line("", (f"no nudge: {error}",))]
     slope = quotient({h: above, -h: below}.__getitem__, h)
     if not math.isfinite(value) or not math.isfinite(slope):
         return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
-    verdict = _judge(slope, value, above, h, part) or _option(use.at, index)
+    verdict = _judge(slope, value, above, h, single) or _option(use.at, index)
     verdict = verdict or (KINK if _is_kink(f, value) else RANDOM if f(0.0) != f(0.0) else DIFFERS)
+    if verdict == DIFFERS and single:
+        fine = value_at(replay.in_double(use, incoming), index)
+        if _judge(slope, fine, above, h, False):
+            verdict = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
     digits = 6 - round(math.log10(h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     return [
@@ -171,7 +176,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, value: float) -> list[Line
     ]
 
 
-def _measured(f: Callable[[float], float], value: float, part: Part) -> tuple[float, ...]:
+def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[float, ...]:
     """(h, f(h), f(-h)) of the first step that agrees; of the largest, where none does.
 
     A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside.
@@ -180,31 +185,29 @@ def _measured(f: Callable[[float], float], value: float, part: Part) -> tuple[fl
     for h in STEPS:
         above, below = f(h), f(-h)
         found.append((h, above, below))
-        noise = ROUNDING * abs(above) / h
-        if _judge((above - below) / (2 * h), value, above, h, part):
+        slope, noise = (above - below) / (2 * h), ROUNDING * abs(above) / h
+        if _judge(slope, value, above, h, single):
             return found[-1]
-        if noise > 1e-2 * abs(value):  # a smaller step would tell nothing
+        if noise > 1e-2 * max(abs(value), abs(slope)):  # a smaller step would tell nothing
             break
     return found[0]
 
 
-def _judge(slope: float, value: float, loss: float, h: float, part: Part) -> str:
+def _judge(slope: float, value: float, loss: float, h: float, single: bool) -> str:
     """AGREES where nudge and backward do, up to the rounding of the loss and of the gradient."""
-    single = part.value.dtype == np.float32
     allowed = (1e-4 if single else 1e-6) * max(abs(slope), abs(value))
     return AGREES if abs(slope - value) <= allowed + 1e-9 + ROUNDING * abs(loss) / h else ""
 
 
 def _is_kink(f: Callable[[float], float], value: float) -> bool:
     """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
-    here, jumps = f(0.0), []
-    for h in STEPS[:2]:
-        low, high = sorted(((here - f(-h)) / h, (f(h) - here) / h))
-        doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h
-        if not low - doubt <= value <= high + doubt or high - low <= 10 * doubt:
-            return False
-        jumps.append(high - low)
-    return jumps[1] > 0.5 * jumps[0]  # what curvature alone bends falls with the step
+    here, (larger, h) = f(0.0), STEPS[:2]
+    before, (low, high) = (
+        sorted(((here - f(-step)) / step, (f(step) - here) / step)) for step in (larger, h)
+    )
+    bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature, which falls with h
+    doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
+    return low - doubt <= value <= high + doubt and high - low > 10 * doubt
 
 
 def _option(at: ForwardStep, index: tuple[int, ...]) -> str:

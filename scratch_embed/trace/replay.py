@@ -13,6 +13,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.ops import attention, dropout, matmul, onehot, project, tied_cross_entropy
+from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 from scratch_embed.trace.walk import ForwardStep
 
@@ -51,6 +52,17 @@ def rerun(at: ForwardStep, inputs: dict[int, np.ndarray]) -> np.ndarray:
     if any(isinstance(v, np.random.Generator) for v in (*values, *options.values())):
         raise TypeError(f"{at.op} draws random numbers, and would draw others this time")
     return np.asarray(at.node.forward(*values, **options)[0])
+
+
+def in_double(use: Use, incoming: np.ndarray | RowGrad) -> np.ndarray | RowGrad:
+    """What backward gives this input when both halves run in float64."""
+    at, node = use.at, use.at.node
+    values = [wide(given.value) for given in at.inputs]
+    drawn = node.forward is dropout.dropout_forward
+    saved = node.saved if drawn else node.forward(*values, **node.options)[1]
+    inputs = [Tensor(v, requires_grad=True) if learns(at, k) else v for k, v in enumerate(values)]
+    again = node._replace(inputs=tuple(inputs), saved=saved, kept=[])
+    return next(grad for t, grad in again.gradients(wide(incoming)) if t is inputs[use.place])
 
 
 def wide(value):

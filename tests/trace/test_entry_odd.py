@@ -108,3 +108,41 @@ def test_of_a_forward_that_draws_anew_there_is_no_verdict():
     dropped = differentiable(drop, lambda dout, saved: dout * saved[0] / 0.5, name="drop")
     walk = trace(dropped(Tensor(np.ones((4, 3)), requires_grad=True, name="E")).sum())
     assert "no verdict, for forward gives other numbers every time" in str(walk.entry(len(walk)))
+
+
+def verdict(walk, step, index) -> str:
+    return walk.entry(step, (0, index)).text(everything=True).rpartition("backward made")[2]
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_the_winner_of_a_tie_under_a_curved_loss_is_on_a_kink(target):
+    """Backward pays the first: one of the two slopes, which curvature puts a little beside it."""
+    h = Tensor([[0.0, 0.3], [0.0, 0.1]], requires_grad=True)
+    walk = trace(F.cross_entropy(F.embedding_bag(h, [[0, 1]], mode="max"), [target]))
+    for row in (0, 1):
+        assert "on a kink" in verdict(walk, 4, (row, 0))
+
+
+@pytest.mark.parametrize("at", [-5e-6, 5e-6, -5e-7])
+def test_a_gradient_beside_a_kink_is_nudged_on_its_own_side(at):
+    y = Tensor([at, 1.0], requires_grad=True)
+    assert ": agrees" in verdict(trace((F.relu(y) * np.array([2.0, 1.0])).sum()), 6, (0,))
+
+
+def test_what_single_precision_rounds_away_is_asked_in_double():
+    """Over two columns the terms of a layer norm's gradient cancel. A wrong one stays wrong."""
+
+    def half(dout, saved):
+        return [0.5 * g for g in F.layer_norm.backward(dout, saved)]
+
+    told = {F.layer_norm: set(), differentiable(F.layer_norm.forward, half): set()}
+    for norm, seen in told.items():
+        for seed in range(30):
+            data = np.random.default_rng(seed).normal(size=(2, 2)).astype(np.float32)
+            x, gamma = Tensor(data, requires_grad=True), Tensor(np.ones(2, np.float32))
+            walk = trace(F.cross_entropy(norm(x, gamma), [0, 1]))
+            for row in (0, 1):
+                said = verdict(walk, len(walk.forward) + 2, (row, 0))
+                seen.add("double" if "in float64" in said else said.split()[1])
+    right, wrong = told.values()
+    assert right == {"agrees", "double"} and "DIFFERS" in wrong and "double" not in wrong
