@@ -24,8 +24,11 @@ def ended(work: Callable[[], int]) -> int:
         return UNREAD
     except OSError as error:
         print(sentence(error), file=sys.stderr)
-    except (ValueError, FloatingPointError, MemoryError) as error:
-        print(str(error) or "There is not enough memory.", file=sys.stderr)
+    except (ValueError, FloatingPointError) as error:
+        print(error, file=sys.stderr)
+    except MemoryError as error:
+        asked = f"{error}. " if str(error) else ""  # NumPy says how much it asked for
+        print(f"{asked}There is not enough memory: take smaller sizes.", file=sys.stderr)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return STOPPED

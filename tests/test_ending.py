@@ -18,7 +18,8 @@ from scratch_embed.look.terminal import harmless
         (ValueError("steps is 0."), "steps is 0.", 1),
         (FileNotFoundError(2, "No such file", "a.txt"), "a.txt: No such file.", 1),
         (OSError(28, "No space left"), "No space left.", 1),
-        (MemoryError(), "There is not enough memory.", 1),
+        (MemoryError(), "There is not enough memory: take smaller sizes.", 1),
+        (MemoryError("Unable to allocate 9 GiB"), "9 GiB. There is not enough memory", 1),
         (KeyboardInterrupt(), "Stopped.", 130),
     ],
 )
