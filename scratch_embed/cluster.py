@@ -33,9 +33,14 @@ TRIES = 5  # losses in a row, without a checkpoint between them, after which it 
 
 
 def start(address: str | None = None, **options) -> None:
-    """Begin on this machine, or join the Ray cluster at `address`. Begun already: nothing."""
+    """Begin on this machine, or join the Ray cluster at `address`. Begun already: nothing.
+
+    Without an address the one in RAY_ADDRESS counts, where Ray's own jobs find it. A cluster that
+    somebody else has begun on this machine is left alone; "auto" joins it.
+    """
     if not ray.is_initialized():
-        quiet = {"include_dashboard": False} if address is None else {}
+        address = address or os.environ.get("RAY_ADDRESS", "local")
+        quiet = {"include_dashboard": False} if address == "local" else {}
         ray.init(address=address, log_to_driver=False, **quiet, **options)
 
 

@@ -102,6 +102,24 @@ def nodes():
     made.shutdown()
 
 
+@pytest.mark.parametrize(
+    ("address", "set_to", "joined"),
+    [(None, None, "local"), (None, "10.0.0.1:6379", "10.0.0.1:6379"), ("auto", None, "auto")],
+)
+def test_nobody_elses_cluster_is_joined_without_being_named(monkeypatch, address, set_to, joined):
+    ray = pytest.importorskip("ray", reason="ray is not installed (the extra 'cluster')")
+    from scratch_embed import cluster
+
+    given = {}
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: given.update(options))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if set_to:
+        monkeypatch.setenv("RAY_ADDRESS", set_to)
+    cluster.start(address, num_cpus=1)
+    assert given["address"] == joined and given["num_cpus"] == 1
+
+
 def killing(how, folder):
     """Do it after the checkpoint of step 5, while the next steps are taken, and leave a sign."""
 
