@@ -90,7 +90,7 @@ def glyphs(
         raise ValueError(f"size is {size!r}; it must be a finite number of pixels above 0")
     pen = _font(font, 0.75 * side if size is None else size)
     missing = bytes(pen.getmask(NO_SUCH_CHARACTER))
-    if not isinstance(characters, Sequence):
+    if isinstance(characters, (set, frozenset)):
         raise TypeError(f"characters are a {type(characters).__name__}; give a str or a list")
     pages = np.zeros((len(characters), side, side), np.float32)
     for n, character in enumerate(characters):

@@ -83,6 +83,7 @@ def test_bad_input_is_told_where_it_stands():
     for characters in (["a", ""], ["a", "bc"], ["a", 1]):
         with pytest.raises(ValueError, match=r"characters\[1\] = .*; each is one character"):
             images.glyphs(characters)
+    assert images.glyphs(np.array(["a", "b"]), side=8).shape == (2, 8, 8)
     with pytest.raises(TypeError, match="characters are a set"):
         images.glyphs({"a", "b"})
 

@@ -33,7 +33,7 @@ class Layer:
     """
 
     training = True
-    _named: Mapping[str, bool] = {}  # of each weight when they were named: whether it learns
+    _named: Mapping[str, bool] | None = None  # of each place of a weight: whether it learned there
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute. TypeError for what takes a weight's place and is none, so that it would
@@ -60,16 +60,12 @@ class Layer:
 
         TypeError for what has taken a weight's place in a list or dict since `name_weights`.
         """
-        named: dict[str, bool] = {}
-        for path, part in _walk(self):
-            if isinstance(part, Layer):  # its own weights follow, and what it called so once
-                inside = part._named.items()
-                named |= {f"{path}.{name}".lstrip("."): learns for name, learns in inside}
-            elif _is_weight(part):
+        for path, part, learned in _walk(self):
+            if _is_weight(part):
                 part.computed = False  # and stays one when it is frozen
                 yield path, part
-            elif path in named and isinstance(part, Tensor | np.ndarray):
-                _succeed(path, named[path], part)
+            elif learned is not None and isinstance(part, Tensor | np.ndarray):
+                _succeed(path, learned, part)
                 yield path, part
 
     def parameters(self) -> list[Tensor]:
@@ -82,15 +78,15 @@ class Layer:
 
     def generators(self) -> list[np.random.Generator]:
         """Every generator that a part of this layer draws from, as Dropout does, each once."""
-        return [part for _, part in _walk(self) if isinstance(part, np.random.Generator)]
+        return [part for _, part, _ in _walk(self) if isinstance(part, np.random.Generator)]
 
     def name_weights(self) -> None:
         """Call each weight by its path. Raises ValueError for two of the same path."""
         self._named = {}
-        weights = self._by_path()
-        for path, tensor in weights.items():
+        for path, tensor in self._by_path().items():
             tensor.name = path
-        self._named = {path: tensor.requires_grad for path, tensor in weights.items()}
+        places = _walk(self, everywhere=True)  # two states may begin as one, and part
+        self._named = {path: part.requires_grad for path, part, _ in places if _is_weight(part)}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""
@@ -112,6 +108,12 @@ class Layer:
         So several can be looked at before any of them changes.
         """
         mine = self._by_path()
+        for path in state:
+            if path not in mine and path in (self._named or ()):
+                raise KeyError(
+                    f"{path} had numbers of its own when it was saved, and is here the same Tensor "
+                    "as another: begin it with a Tensor of its own"
+                )
         check_names(state, mine, type(self).__name__)
         fitting = []
         for path, w in mine.items():
@@ -144,7 +146,7 @@ class Layer:
     def train(self, mode: bool = True):
         """Switch dropout on, in this layer and all its parts. Returns the layer."""
         check_flag(mode, "mode")
-        for _, part in _walk(self):
+        for _, part, _ in _walk(self):
             if isinstance(part, Layer):
                 part.training = mode
         return self
@@ -190,20 +192,30 @@ def _succeed(path: str, learned: bool, value: object) -> None:
     )
 
 
-def _walk(root: Layer) -> Iterator[tuple[str, object]]:
-    """(path, thing) for everything below a layer that may matter, itself first, each once.
+def _walk(root: Layer, everywhere: bool = False) -> Iterator[tuple[str, object, bool | None]]:
+    """(path, thing, learned) for everything below a layer that may matter, itself first, each once;
+    or a Tensor at every place where it stands.
 
-    Because of that a part that holds its owner makes no circle; and nothing here is recursive, so
-    parts may be nested to any depth.
+    learned : of a place where a weight stood when the innermost layer that names its weights did
+        so, whether it learned; else None.
+
+    Because each comes once a part that holds its owner makes no circle; and nothing here is
+    recursive, so parts may be nested to any depth.
     """
-    seen, stack = set(), [("", root)]
+    seen, stack = set(), [("", root, {}, "")]  # and what was named where, and the path from there
     while stack:
-        path, thing = stack.pop()
-        if id(thing) not in seen:
-            seen.add(id(thing))
-            yield path, thing
-            inside = [(f"{path}.{name}".lstrip("."), inner) for name, inner in _inside(thing)]
-            stack += reversed(inside)  # the first is taken off first
+        path, thing, named, name = stack.pop()
+        if id(thing) in seen and not (everywhere and isinstance(thing, Tensor)):
+            continue
+        seen.add(id(thing))
+        yield path, thing, named.get(name)
+        if isinstance(thing, Layer) and thing._named is not None:
+            named, name = thing._named, ""
+        inside = [
+            (f"{path}.{key}".lstrip("."), inner, named, f"{name}.{key}".lstrip("."))
+            for key, inner in _inside(thing)
+        ]
+        stack += reversed(inside)  # the first is taken off first
 
 
 def _inside(thing: object) -> Iterator[tuple[object, object]]:

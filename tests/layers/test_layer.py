@@ -247,6 +247,40 @@ def test_a_part_remembers_its_weights_in_a_whole_that_was_not_named():
     assert list(whole.state_dict()) == ["part.states.0"]
 
 
+def test_states_that_begin_as_one_are_saved_when_they_have_parted():
+    class Recurrent(Layer):
+        def __init__(self):
+            self.states = [Tensor(np.zeros(2))] * 2
+            self.cell = self.hidden = Tensor(np.zeros(2))
+            self.name_weights()
+
+    model = Recurrent()
+    assert list(model.state_dict()) == ["states.0", "cell"]
+    model.states = [(state + k).detach() for k, state in enumerate(model.states)]
+    model.hidden = (model.cell + 1).detach()
+    assert list(model.state_dict()) == ["states.0", "states.1", "cell", "hidden"]
+    saved = model.state_dict()
+    assert saved["states.1"].tolist() == saved["hidden"].tolist() == [1, 1]
+    with pytest.raises(KeyError, match=r"states\.1 had numbers of its own when it was saved"):
+        Recurrent().load_state_dict(saved)
+
+
+def test_a_part_that_has_no_weights_may_take_the_place_of_one_that_has():
+    class Quantised(Layer):
+        def __init__(self, table):
+            self.weight = (table.weight.data * 127).astype(np.int8)
+            self.name_weights()
+
+    class Model(Layer):
+        def __init__(self):
+            self.token, self.out = layers.Embedding(5, 3, rng=0), layers.Linear(3, 5, rng=1)
+            self.name_weights()
+
+    model = Model()
+    model.token = Quantised(model.token)
+    assert list(model.state_dict()) == ["out.weight", "out.bias"]
+
+
 def test_a_layer_may_take_the_place_of_a_weight():
     class Model(Layer):
         def __init__(self):
