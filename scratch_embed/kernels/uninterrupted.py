@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 # What people and systems end, save and limit programs with; not all systems have all of them.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
@@ -25,22 +25,30 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     handlers = {n: handler for n in HELD if callable(handler := signal.getsignal(n))}
-    came, holding = [], True
-
-    def later(number, frame) -> None:
-        if holding:
-            came.append((number, frame))
-        else:  # in the moment in which the handlers go back to their places
-            handlers[number](number, frame)
-
+    came = []
     try:
         for number in handlers:
-            signal.signal(number, later)
+            signal.signal(number, lambda *arguments: came.append(arguments))
         yield
     finally:
-        holding = False
-        with ExitStack() as last:  # whose callbacks are all called, the last first, if one raises
-            for number, frame in reversed(came):
-                last.callback(handlers[number], number, frame)
-            for number, handler in handlers.items():
-                last.callback(signal.signal, number, handler)
+        _hand_on(came, handlers)
+
+
+def _hand_on(came: list, handlers: dict) -> None:
+    """Put every handler back, and let it answer what came; raises the first of their errors.
+
+    One that is back already may raise at any moment, and the others are put back all the same.
+    """
+    absent, errors = list(handlers), []
+    while absent or came:
+        try:
+            while absent:
+                signal.signal(absent[-1], handlers[absent[-1]])
+                absent.pop()
+            while came:
+                number, frame = came.pop(0)
+                handlers[number](number, frame)
+        except BaseException as error:  # noqa: BLE001  of a handler: raised below
+            errors.append(error)
+    if errors:
+        raise errors[0]

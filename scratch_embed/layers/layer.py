@@ -85,8 +85,7 @@ class Layer:
         self._named = {}
         for path, tensor in self._by_path().items():
             tensor.name = path
-        places = _walk(self, everywhere=True)  # two states may begin as one, and part
-        self._named = {path: part.requires_grad for path, part, _ in places if _is_weight(part)}
+        self._named = self._places()  # two states may begin as one, and part
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""
@@ -108,8 +107,8 @@ class Layer:
         So several can be looked at before any of them changes.
         """
         mine = self._by_path()
-        for path in state:
-            if path not in mine and path in (self._named or ()):
+        for path in self._places():
+            if path in state and path not in mine:
                 raise KeyError(
                     f"{path} had numbers of its own when it was saved, and is here the same Tensor "
                     "as another: begin it with a Tensor of its own"
@@ -130,6 +129,11 @@ class Layer:
                 wrote(into)
 
         return load
+
+    def _places(self) -> dict[str, bool]:
+        """{path: whether it learns} for every weight, at each place where it stands."""
+        places = _walk(self, everywhere=True)
+        return {path: part.requires_grad for path, part, _ in places if _is_weight(part)}
 
     def _by_path(self) -> dict[str, Tensor]:
         """{path: weight}; ValueError for a path of two weights, of which one would be lost."""

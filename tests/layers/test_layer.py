@@ -263,6 +263,9 @@ def test_states_that_begin_as_one_are_saved_when_they_have_parted():
     assert saved["states.1"].tolist() == saved["hidden"].tolist() == [1, 1]
     with pytest.raises(KeyError, match=r"states\.1 had numbers of its own when it was saved"):
         Recurrent().load_state_dict(saved)
+    model.hidden = None
+    with pytest.raises(KeyError, match="holds hidden, which Recurrent has not"):
+        model.load_state_dict(saved)
 
 
 def test_a_part_that_has_no_weights_may_take_the_place_of_one_that_has():
