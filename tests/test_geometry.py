@@ -106,6 +106,10 @@ def test_the_two_measures_disagree_where_lengths_differ():
 def test_equal_values_are_listed_by_row():
     table = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
     assert neighbours(table, 0, k=3).rows.tolist() == [1, 2, 3]
+    for seed in range(50):  # by @ a twentieth of them come in another order
+        rng = np.random.default_rng(seed)
+        table = np.vstack([rng.normal(size=8), np.tile(rng.normal(size=8), (5, 1))])
+        assert neighbours(table, 0, k=5).rows.tolist() == [1, 2, 3, 4, 5]
 
 
 def test_analogy_with_and_without_its_inputs():
@@ -163,6 +167,10 @@ def test_pca_signs_do_not_depend_on_the_signs_of_the_table():
 
 def test_pca_of_equal_rows_has_no_variance():
     assert pca(np.ones((4, 3)), 2).share.tolist() == [0.0, 0.0]
+    equal = np.array([[0.1, 0.2]] * 3)  # whose mean is not 0.1 to the last bit
+    assert pca(equal, 1).share.tolist() == [0.0]
+    with pytest.raises(ValueError, match="table is all zeros"):
+        effective_rank(centre(equal))
 
 
 def test_effective_rank():
