@@ -11,6 +11,7 @@ The folder of checkpoints has to be one that all machines see.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 
@@ -29,6 +30,7 @@ except ImportError as error:
 
 LOST = (RayActorError, GetTimeoutError)  # a process or machine that is gone, or does not answer
 ANSWER = 600.0  # seconds that a process has to begin; on a call it may take as long as it likes
+FORGOTTEN = 3  # steps without a gradient from the beginning, after which backward was forgotten
 TRIES = 5  # losses in a row, without a checkpoint between them, after which it is no accident
 
 
@@ -39,7 +41,7 @@ def start(address: str | None = None, **options) -> None:
     somebody else has begun on this machine is left alone; "auto" joins it.
     """
     if not ray.is_initialized():
-        address = address or os.environ.get("RAY_ADDRESS", "local")
+        address = address or os.environ.get("RAY_ADDRESS") or "local"
         quiet = {"include_dashboard": False} if address == "local" else {}
         ray.init(address=address, log_to_driver=False, **quiet, **options)
 
@@ -103,28 +105,30 @@ class _Worker:
     """One of several that train the same table: takes a step when it is told to."""
 
     def __init__(self, work: Callable, layer: ShardedEmbedding, worker: int):
-        self.work, self.layer, self.learns = work, layer, False
+        self.work, self.layer, self.without = work, layer, 0  # steps without a gradient, so far
         layer.worker = worker
 
     def take(self, first: int, last: int) -> list[float]:
         """Steps `first` to `last - 1`: what `work` returns of each.
 
-        RuntimeError where all gave losses to go back from, and no gradient ever came: backward was
-        forgotten. Of one step it may be meant, as where `zero_grad` lets go of a batch.
+        RuntimeError where the first `FORGOTTEN` gave losses to go back from, and no gradient came.
+        Of one it may be meant, as where `zero_grad` lets go of a batch.
         """
         layer, losses = self.layer, []
         layer.steps = first
         for step in range(first, last):
             loss = self.work(layer, step, layer.worker)
             if layer.has_gradient() or not isinstance(loss, Tensor) or not loss.requires_grad:
-                self.learns = True
+                self.without = -math.inf
+            self.without += 1
+            if self.without == FORGOTTEN:
+                raise RuntimeError(
+                    "work gave losses with a way back, of which no gradient came to the table: "
+                    "call loss.backward() in it, or return loss.item() where nothing is to be "
+                    "learned"
+                )
             losses.append(loss.item() if isinstance(loss, Tensor) else loss)  # not with its tape
             layer.step()
-        if not self.learns:
-            raise RuntimeError(
-                "work gave losses with a way back, of which no gradient came to the table: call "
-                "loss.backward() in it, or return loss.item() where nothing is to be learned"
-            )
         return losses
 
 

@@ -271,6 +271,15 @@ def test_what_is_wrong_is_told_and_not_tried_again(nodes, tmp_path):
     with pytest.raises(RuntimeError, match=r"call loss\.backward\(\) in it"):
         cluster.train(forgetful, sharded(cluster), 4, tmp_path / "forgetful")
 
+    def choosy(layer, step, worker):
+        loss = forgetful(layer, step, worker)
+        loss.backward()
+        if step < 2:
+            layer.zero_grad()
+        return loss
+
+    cluster.train(choosy, sharded(cluster), 4, tmp_path / "choosy", every=1)
+
     def deadly(layer, step, worker):
         import os
 

@@ -70,7 +70,7 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
         stages = f"{short(total - value)} + {factor(value)}", short(total)
         why = f"added to the {part.number - 1} of {part.of} parts that were there"
         lines.append(Line(f"{name} so far", stages, total, why))
-    lines += _nudge(trace, Use(made, part.place), index, part, at.incoming)
+    lines += _nudge(trace, Use(made, part.place), index, part)
     lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place)
     return Working(f"{name}, {which(part)}", tuple(lines), value)
 
@@ -146,7 +146,7 @@ def _signed(values) -> str:
     return " ".join(texts + [f"{'-' if x < 0 else '+'} {short(abs(x))}" for x in values[1:]])
 
 
-def _nudge(trace: Trace, use: Use, index, part: Part, incoming) -> list[Line]:
+def _nudge(trace: Trace, use: Use, index, part: Part) -> list[Line]:
     """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
     value, single = value_at(part.value, index), part.value.dtype == np.float32
     name, work = entry(use.name, index), replay.work(trace, [use], LARGE)
@@ -163,7 +163,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming) -> list[Line]:
     verdict = _judge(slope, value, above, h, single) or _option(use.at, index)
     verdict = verdict or (KINK if _is_kink(f, value) else RANDOM if f(0.0) != f(0.0) else DIFFERS)
     if verdict == DIFFERS and single:
-        fine = value_at(replay.in_double(use, incoming), index)
+        fine = value_at(replay.in_double(trace, use), index)
         if _judge(slope, fine, above, h, False):
             verdict = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
     digits = 6 - round(math.log10(h))
@@ -188,7 +188,8 @@ def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[
         slope, noise = (above - below) / (2 * h), ROUNDING * abs(above) / h
         if _judge(slope, value, above, h, single):
             return found[-1]
-        if noise > 1e-2 * max(abs(value), abs(slope)):  # a smaller step would tell nothing
+        told = noise <= 1e-2 * max(abs(value), abs(slope))  # or a smaller step tells nothing
+        if not told and (value or h < STEPS[0]):  # of 0 one more: the first may end beyond a kink
             break
     return found[0]
 

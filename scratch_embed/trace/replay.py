@@ -18,6 +18,7 @@ from scratch_embed.tensor import Tensor
 from scratch_embed.trace.walk import ForwardStep
 
 if TYPE_CHECKING:
+    from scratch_embed.tensor.tape import Node
     from scratch_embed.trace import Trace
 
 
@@ -54,15 +55,36 @@ def rerun(at: ForwardStep, inputs: dict[int, np.ndarray]) -> np.ndarray:
     return np.asarray(at.node.forward(*values, **options)[0])
 
 
-def in_double(use: Use, incoming: np.ndarray | RowGrad) -> np.ndarray | RowGrad:
-    """What backward gives this input when both halves run in float64."""
-    at, node = use.at, use.at.node
-    values = [wide(given.value) for given in at.inputs]
-    drawn = node.forward is dropout.dropout_forward
-    saved = node.saved if drawn else node.forward(*values, **node.options)[1]
-    inputs = [Tensor(v, requires_grad=True) if learns(at, k) else v for k, v in enumerate(values)]
-    again = node._replace(inputs=tuple(inputs), saved=saved, kept=[])
-    return next(grad for t, grad in again.gradients(wide(incoming)) if t is inputs[use.place])
+def in_double(trace: Trace, use: Use) -> np.ndarray | RowGrad:
+    """What backward gives one input when both halves of all steps from there on run in float64."""
+    outs, steps = {}, []
+    for at in trace.forward[use.at.number - 1 :]:
+        new = _new_inputs(at, {}, outs)
+        if new or at is use.at:
+            outs[at.name], again = _again(at, new)
+            steps.append((at.name, again))
+    arrived = {trace.loss: wide(trace.start)}
+    for name, again in reversed(steps):
+        for tensor, grad in again.gradients(arrived[name]):
+            if name == use.at.name and tensor is again.inputs[use.place]:
+                return grad
+            arrived[tensor.name] = arrived.get(tensor.name, 0) + grad
+    raise AssertionError(f"no gradient comes to {use.name}")
+
+
+def _again(at: ForwardStep, inputs: dict[int, np.ndarray]) -> tuple[np.ndarray, Node]:
+    """A step with other arrays in these places: what comes out, and its line of a tape."""
+    values = [inputs.get(k, wide(given.value)) for k, given in enumerate(at.inputs)]
+    node = at.node
+    if node.forward is dropout.dropout_forward:  # its mask was drawn once
+        out, saved = rerun(at, inputs), node.saved
+    else:
+        out, saved = node.forward(*values, **node.options)
+    tensors = tuple(
+        Tensor(value, requires_grad=True, name=given.name) if learns(at, k) else value
+        for k, (given, value) in enumerate(zip(at.inputs, values))
+    )
+    return np.asarray(out), node._replace(inputs=tensors, saved=saved, kept=[])
 
 
 def wide(value):

@@ -7,6 +7,7 @@ import pytest
 
 from scratch_embed import SGD, Embedding, Tensor
 from scratch_embed import functional as F
+from scratch_embed.layers import LayerNorm, Linear
 from scratch_embed.tensor import differentiable
 from scratch_embed.trace import trace
 
@@ -129,6 +130,13 @@ def test_a_gradient_beside_a_kink_is_nudged_on_its_own_side(at):
     assert ": agrees" in verdict(trace((F.relu(y) * np.array([2.0, 1.0])).sum()), 6, (0,))
 
 
+def test_a_nudge_that_ends_just_beyond_a_kink_is_followed_by_a_smaller_one():
+    x = Tensor(np.array([[-1e-5, 0.1, -0.4], [0.3, 0.5, 0.9]], np.float32), requires_grad=True)
+    W = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    walk = trace(F.cross_entropy(F.relu(x) @ W, [0, 1]))
+    assert ": agrees" in verdict(walk, len(walk.forward) + 3, (0, 0))
+
+
 def test_what_single_precision_rounds_away_is_asked_in_double():
     """Over two columns the terms of a layer norm's gradient cancel. A wrong one stays wrong."""
 
@@ -145,4 +153,12 @@ def test_what_single_precision_rounds_away_is_asked_in_double():
                 said = verdict(walk, len(walk.forward) + 2, (row, 0))
                 seen.add("double" if "in float64" in said else said.split()[1])
     right, wrong = told.values()
+    r = np.random.default_rng(8)
+    E, W, norm = Embedding(6, 2, rng=r), Linear(2, 2, rng=r), LayerNorm(2)
+    h = norm(W(E(r.integers(0, 6, 5))))
+    walk = trace(F.cross_entropy(h @ E.weight.T, r.integers(0, 6, 5)))  # what arrives is a rest
+    for k, step in enumerate(walk.backward, start=len(walk.forward) + 1):
+        for p, part in enumerate(step.parts):
+            for index in np.ndindex(part.value.shape):
+                assert "DIFFERS" not in walk.entry(k, (p, index)).text(everything=True)
     assert right == {"agrees", "double"} and "DIFFERS" in wrong and "double" not in wrong
