@@ -35,7 +35,8 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _hand_on(came: list, handlers: dict) -> None:
-    """Put every handler back, and let it answer what came; raises the first of their errors.
+    """Put every handler back, and let it answer what came; raises the first of their errors, but
+    what ends the program, as Ctrl-C does, before what is meant to be caught.
 
     One that is back already may raise at any moment, and the others are put back all the same.
     """
@@ -51,4 +52,4 @@ def _hand_on(came: list, handlers: dict) -> None:
         except BaseException as error:  # noqa: BLE001  of a handler: raised below
             errors.append(error)
     if errors:
-        raise errors[0]
+        raise next((error for error in errors if not isinstance(error, Exception)), errors[0])

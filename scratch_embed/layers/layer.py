@@ -83,9 +83,11 @@ class Layer:
     def name_weights(self) -> None:
         """Call each weight by its path. Raises ValueError for two of the same path."""
         self._named = {}
-        for path, tensor in self._by_path().items():
+        weights = self._by_path()
+        for path, tensor in weights.items():
             tensor.name = path
-        self._named = self._places()  # two states may begin as one, and part
+        places = self._places().items()  # two states may begin as one, and part
+        self._named = {path: learns for path, learns in places if path in weights or not learns}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""

@@ -37,6 +37,14 @@ def test_several_signals_are_all_handed_on_in_their_order(heard):
     assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is hear
 
 
+@pytest.mark.usefixtures("heard")
+def test_what_ends_a_program_is_raised_before_what_is_caught():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # and SIGTERM raises Late
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+
+
 @pytest.mark.parametrize("when", range(5))
 def test_an_error_while_handlers_are_changed_leaves_none_behind(heard, monkeypatch, when):
     """As of a handler that raises just then."""

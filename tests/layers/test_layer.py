@@ -268,6 +268,18 @@ def test_states_that_begin_as_one_are_saved_when_they_have_parted():
         model.load_state_dict(saved)
 
 
+def test_a_state_may_begin_as_a_weight_that_stands_elsewhere():
+    class Recurrent(Layer):
+        def __init__(self):
+            self.begin = Tensor(np.zeros(2), requires_grad=True)
+            self.states = [self.begin] * 2
+            self.name_weights()
+
+    model = Recurrent()
+    model.states = [(state * 2).detach() for state in model.states]
+    assert list(model.state_dict()) == ["begin"]
+
+
 def test_a_part_that_has_no_weights_may_take_the_place_of_one_that_has():
     class Quantised(Layer):
         def __init__(self, table):
