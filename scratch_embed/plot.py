@@ -219,7 +219,7 @@ def scatter_labels(
         chosen = points[[k == kind for k in kinds]]
         if not len(chosen):
             raise ValueError(f"groups[{kinds.index(kind)}] is {kind}, which equals nothing.")
-        look = {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)], "s": 45}
+        look = {"color": CYCLE[i % len(CYCLE)], "marker": _turned(MARKERS, i), "s": 45}
         edge = {"edgecolor": "black", "linewidth": 0.5}
         ax.scatter(*chosen.T, **look, **edge, label=_named(kind), zorder=2)
     line = {"arrowstyle": "-", "lw": 0.5, "color": "0.5", "relpos": (0, 0.5), "shrinkA": 1}
@@ -249,22 +249,16 @@ def lines(
     series = series if isinstance(series, Mapping) else {"": series}
     for i, (name, y) in enumerate(series.items()):
         _same_length(name or "series", y, len(x))
-        ax.plot(
-            x,
-            y,
-            LINES[i % len(LINES)],
-            color=CYCLE[i % len(CYCLE)],
-            marker=marker,
-            lw=1.8,
-            ms=4,
-            label=_named(name),
-        )
+        if np.ndim(y) != 1:
+            raise ValueError(f"{name or 'series'} has shape {np.shape(y)}; name each curve: {{name: y}}.")
+        look = {"color": CYCLE[i % len(CYCLE)], "ls": _turned(LINES, i), "marker": marker}
+        ax.plot(x, y, **look, lw=1.8, ms=4, label=_named(name))
     if logx:
         ax.set_xscale("log")
     if logy:
         ax.set_yscale("log")
     ax.grid(True, which="major", alpha=0.25, lw=0.6)
-    _finish(ax, xlabel, ylabel, title, legend=len(series) > 1)
+    _finish(ax, xlabel, ylabel, title, legend=any(series))
 
 
 def _finish(ax, xlabel, ylabel, title, legend, beside=False) -> None:
@@ -343,6 +337,11 @@ def _matrix(array, name: str = "array") -> np.ndarray:
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"{name} must be a table with cells, but its shape is {array.shape}.")
     return array
+
+
+def _turned(cues, i):
+    """The second cue beside the i-th colour: with colours used up, another than the first time."""
+    return cues[(i + i // len(CYCLE)) % len(cues)]
 
 
 def _same_length(name, given, count) -> None:

@@ -166,3 +166,21 @@ def test_an_infinite_cell_does_not_set_the_limits_of_colours():
         plot.heatmap(ax, np.eye(2), limit=0)
     with pytest.raises(TypeError, match="array is a masked array"):
         plot.heatmap(ax, np.ma.ones((2, 2)))
+
+
+def test_no_two_of_many_curves_or_groups_look_alike():
+    fig, (left, right) = plot.figure(1, 2)
+    plot.lines(left, [0, 1], {f"curve {i}": [i, i] for i in range(12)})
+    assert len({(line.get_color(), line.get_linestyle()) for line in left.lines}) == 12
+    names = [f"{i}" for i in range(12)]
+    plot.scatter_labels(right, np.arange(24).reshape(12, 2), names, names)
+    looks = {(str(c.get_facecolor()), str(c.get_paths())) for c in right.collections}
+    assert len(looks) == 12
+
+
+def test_one_curve_with_a_name_shows_it_and_two_need_names():
+    _, ax = plot.figure()
+    plot.lines(ax, [0, 1], {"loss": [2, 1]})
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss"]
+    with pytest.raises(ValueError, match=r"series has shape \(2, 2\); name each curve"):
+        plot.lines(ax, [0, 1], np.ones((2, 2)))

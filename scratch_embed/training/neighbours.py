@@ -162,8 +162,9 @@ class Pair(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file. Lines that are empty or begin with # are passed over, and so is a first
-    line whose third field is no number. ValueError, with the line, for any other."""
+    """The pairs of a file: two words and a score; between them may stand a part of speech (A, N or
+    V), as in SimLex-999. Lines that are empty or begin with # are passed over, and so is a first
+    line without a score. ValueError, with the line, for any other."""
     pairs = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
@@ -171,7 +172,7 @@ def read_pairs(path: Path) -> list[Pair]:
         separator = next((s for s in "\t,;" if s in line), None)
         fields = [field.strip() for field in line.split(separator)]
         try:
-            a, b, score = fields[0], fields[1], decimal(fields[2])
+            a, b, score = fields[0], fields[1], decimal(fields[2 + (fields[2] in ("A", "N", "V"))])
             if not np.isfinite(score):
                 raise ValueError
         except (IndexError, ValueError):

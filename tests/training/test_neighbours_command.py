@@ -111,6 +111,12 @@ def test_pairs_between_any_separator(separator):
     assert read_pairs(Path("p.txt")) == [Pair("a", "b", 1.5)]
 
 
+def test_pairs_of_simlex_as_it_is_downloaded():
+    head = "word1\tword2\tPOS\tSimLex999\tconc(w1)\n"
+    Path("SimLex-999.txt").write_text(f"{head}old\tnew\tA\t1.58\t2.72\nV\tA\tN\t3\t4\n")
+    assert read_pairs(Path("SimLex-999.txt")) == [Pair("old", "new", 1.58), Pair("V", "A", 3.0)]
+
+
 @pytest.mark.parametrize("score", ["1_0", "٣", "nan", "inf", "0x1", "ten", ""])
 def test_a_score_that_is_no_decimal_number_is_told_with_its_line(score):
     Path("p.txt").write_text(f"a,b,1\nc,d,{score}\n", encoding="utf-8")
