@@ -152,7 +152,7 @@ def test_words_are_words_and_no_mathematics_and_none_is_left_out_of_a_legend(tmp
     plot.save(fig, tmp_path / "words.png")
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [text.strip() for text in legend] == ["_", "$$"]
-    fig, (left, right) = plot.figure(1, 2)
+    _, (left, right) = plot.figure(1, 2)
     plot.heatmap(left, np.eye(2), rows=["$$", "b"])
     plot.bars(right, ["$$", "b"], {"_a": [1, 2], "b": [1, 2]})
     plot.save(fig, tmp_path / "cells.png")
@@ -169,7 +169,7 @@ def test_an_infinite_cell_does_not_set_the_limits_of_colours():
 
 
 def test_no_two_of_many_curves_or_groups_look_alike():
-    fig, (left, right) = plot.figure(1, 2)
+    _, (left, right) = plot.figure(1, 2)
     plot.lines(left, [0, 1], {f"curve {i}": [i, i] for i in range(12)})
     assert len({(line.get_color(), line.get_linestyle()) for line in left.lines}) == 12
     names = [f"{i}" for i in range(12)]
@@ -182,5 +182,5 @@ def test_one_curve_with_a_name_shows_it_and_two_need_names():
     _, ax = plot.figure()
     plot.lines(ax, [0, 1], {"loss": [2, 1]})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss"]
-    with pytest.raises(ValueError, match=r"series has shape \(2, 2\); name each curve"):
+    with pytest.raises(ValueError, match=r"series: shape \(2, 2\); name each curve"):
         plot.lines(ax, [0, 1], np.ones((2, 2)))
