@@ -250,7 +250,7 @@ def lines(
     for i, (name, y) in enumerate(series.items()):
         _same_length(name or "series", y, len(x))
         if np.ndim(y) != 1:
-            raise ValueError(f"{name or 'series'}: shape {np.shape(y)}; name each curve: {{name: y}}")
+            raise ValueError(f"{name or 'series'} of shape {np.shape(y)}; for several, give a dict")
         look = {"color": CYCLE[i % len(CYCLE)], "ls": _turned(LINES, i), "marker": marker}
         ax.plot(x, y, **look, lw=1.8, ms=4, label=_named(name))
     if logx:

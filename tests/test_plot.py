@@ -182,5 +182,5 @@ def test_one_curve_with_a_name_shows_it_and_two_need_names():
     _, ax = plot.figure()
     plot.lines(ax, [0, 1], {"loss": [2, 1]})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss"]
-    with pytest.raises(ValueError, match=r"series: shape \(2, 2\); name each curve"):
+    with pytest.raises(ValueError, match=r"series of shape \(2, 2\); for several"):
         plot.lines(ax, [0, 1], np.ones((2, 2)))
