@@ -162,9 +162,6 @@ class Layer:
         return self.train(False)
 
 
-LOOKED_AT = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator)
-
-
 def _is_weight(thing: object) -> bool:
     """Whether it is a Tensor that learns, or one that does not and was not computed either."""
     if not isinstance(thing, Tensor) or thing.node is not None:
@@ -227,6 +224,8 @@ def _walk(root: Layer, everywhere: bool = False) -> Iterator[tuple[str, object, 
 def _inside(thing: object) -> Iterator[tuple[object, object]]:
     """(name, value) for what a layer, list, tuple or dict holds that is or may hold a weight or a
     generator; arrays too, which may stand where a weight stood."""
+    looked_at = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator)
+    # written here because naming np.random is what loads it
     if isinstance(thing, Layer):
         named = vars(thing).items()
     elif isinstance(thing, dict):
@@ -234,7 +233,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     else:
         named = enumerate(thing) if isinstance(thing, (list, tuple)) else ()
     for name, inner in named:
-        if isinstance(inner, LOOKED_AT):
+        if isinstance(inner, looked_at):
             yield name, inner
         elif isinstance(inner, PASSED_BY) and isinstance(next(iter(inner), 0), Tensor | Layer):
             raise TypeError(

@@ -142,11 +142,12 @@ def test_modules_import_only_what_setup_cfg_names(config):
 # ---- import --------------------------------------------------------------------------------------
 
 
-def test_import_loads_neither_numba_nor_matplotlib():
+def test_import_loads_neither_numba_nor_matplotlib_nor_generators():
     code = """
 import sys, scratch_embed
+from scratch_embed import SGD, Embedding, Tensor, functional
 print(scratch_embed.__file__)
-late = "numba", "llvmlite", "matplotlib", "matplotlib.pyplot"
+late = "numba", "llvmlite", "matplotlib", "matplotlib.pyplot", "numpy.random"
 print([name for name in late if name in sys.modules])
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
