@@ -43,9 +43,12 @@ class Adagrad(Optimizer):
         s += g * g
         w -= lr * g / (np.sqrt(s) + eps)
 
-    def _follow_rows(self, w, grad, s, *, t, lr, eps):
+    def _follow_rows(self, w, values, groups, s, *, t, lr, eps):
         number = w.dtype.type
-        step_rows(step_loops.adagrad, *grad.grouped(), w, s, number(lr), number(eps))
+        step_rows(step_loops.adagrad, values, groups, w, s, number(lr), number(eps))
+
+    def _same_in_rows(self, options):
+        return True
 
 
 class RowAdagrad(Adagrad):
@@ -75,6 +78,9 @@ class RowAdagrad(Adagrad):
         s += (g * g).mean(axis=1)
         w -= (lr / (np.sqrt(s) + eps))[:, None] * g
 
-    def _follow_rows(self, w, grad, s, *, t, lr, eps):
+    def _follow_rows(self, w, values, groups, s, *, t, lr, eps):
         number = w.dtype.type
-        step_rows(step_loops.row_adagrad, *grad.grouped(), w, s, number(lr), number(eps))
+        step_rows(step_loops.row_adagrad, values, groups, w, s, number(lr), number(eps))
+
+    def _same_in_rows(self, options):
+        return False  # a mean is summed in another order

@@ -60,6 +60,18 @@ class Adam(Optimizer):
             g = g + weight_decay * w
         w -= adam_step(g, m, v, t, lr, betas, eps)
 
+    def _follow_rows(self, w, values, groups, m, v, *, t, lr, betas, eps, weight_decay=0.0):
+        b1, b2 = betas
+        number = w.dtype.type
+        keep = number(b1), number(b2)
+        add = number(1 - b1), number(1 - b2)
+        correct = number(1 - b1**t), number(1 - b2**t)
+        numbers = number(lr), number(eps), keep, add, correct
+        step_rows(step_loops.adam, values, groups, w, m, v, *numbers)
+
+    def _same_in_rows(self, options):
+        return not options["weight_decay"]  # which is a part of g
+
 
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019):   w -= lr c w   and the step.
@@ -82,6 +94,13 @@ class AdamW(Adam):
         step = adam_step(g, m, v, t, lr, betas, eps)
         w *= 1 - lr * weight_decay
         w -= step
+
+    def _follow_rows(self, w, values, groups, m, v, *, lr, weight_decay, **options):
+        w *= 1 - lr * weight_decay
+        super()._follow_rows(w, values, groups, m, v, lr=lr, **options)
+
+    def _same_in_rows(self, options):
+        return True
 
 
 class LazyAdam(Adam):
@@ -116,14 +135,8 @@ class LazyAdam(Adam):
     def _follow(self, w, g, m, v, *, t, lr, betas, eps):
         w -= adam_step(g, m, v, t, lr, betas, eps)
 
-    def _follow_rows(self, w, grad, m, v, *, t, lr, betas, eps):
-        b1, b2 = betas
-        number = w.dtype.type
-        keep = number(b1), number(b2)
-        add = number(1 - b1), number(1 - b2)
-        correct = number(1 - b1**t), number(1 - b2**t)
-        numbers = number(lr), number(eps), keep, add, correct
-        step_rows(step_loops.adam, *grad.grouped(), w, m, v, *numbers)
+    def _same_in_rows(self, options):
+        return True
 
 
 def adam_step(g, m, v, t: int, lr: float, betas: tuple[float, float], eps: float) -> np.ndarray:

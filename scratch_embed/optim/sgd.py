@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scratch_embed.kernels import step_loops, step_rows
 from scratch_embed.optim.optimizer import Optimizer
 from scratch_embed.optim.options import Flag, Number
-from scratch_embed.rows import RowGrad
 
 
 class SGD(Optimizer):
@@ -26,6 +23,7 @@ class SGD(Optimizer):
     Without them a RowGrad changes the named rows and nothing else: all other rows stay the same
     to the last bit. Raises as every `Optimizer` does, and ValueError for nesterov without momentum.
 
+    >>> import numpy as np
     >>> from scratch_embed import Tensor
     >>> w = Tensor([1.0], requires_grad=True)
     >>> optimizer = SGD([w], lr=0.1, momentum=0.5, nesterov=True)
@@ -75,5 +73,8 @@ class SGD(Optimizer):
             g = g + momentum * v if nesterov else v
         w -= lr * g
 
-    def _follow_rows(self, w: np.ndarray, grad: RowGrad, *, lr, **_):
-        step_rows(step_loops.sgd, *grad.grouped(), w, w.dtype.type(lr))
+    def _follow_rows(self, w, values, groups, *, lr, **_):
+        step_rows(step_loops.sgd, values, groups, w, w.dtype.type(lr))
+
+    def _same_in_rows(self, options):
+        return self._instead(options) is None

@@ -124,6 +124,27 @@ def test_a_table_that_is_not_contiguous_moves_in_place(name):
     assert not wide[:, [0, 4, 5, 6, 7]].any()
 
 
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_compiled_loop_for_large_tables_does_not_show(rule, dtype, monkeypatch):
+    """Nor do strides, threads and a state in another order."""
+    plain = train(rule, table(40, 13, dtype))
+    monkeypatch.setattr(optimizer, "MANY", 520)
+    monkeypatch.setattr("scratch_embed.kernels.threads.PART", 50)
+    for order in (np.ascontiguousarray, np.asfortranarray, lambda array: array[::-1][::-1]):
+        w = table(40, 13, dtype)
+        w.data = order(w.data)
+        assert train(rule, w).tobytes() == plain.tobytes()
+
+
+def test_a_table_of_a_million_numbers_takes_the_compiled_loop(monkeypatch):
+    monkeypatch.setattr(Adam, "_follow", lambda *_, **__: pytest.fail("in blocks"))
+    assert train(RULES["Adam"], table(2**17, 8, np.float32), steps=1).any()
+    for rows, columns in ((2**17 - 1, 8), (2**18, 4)):
+        with pytest.raises(pytest.fail.Exception, match="in blocks"):
+            train(RULES["Adam"], table(rows, columns, np.float32), steps=1)
+
+
 def test_table_and_state_on_disk_follow_a_dense_gradient(tmp_path):
     names, first = ("w", "m", "v"), table(dtype=np.float32)
     w, m, v = (create_table(tmp_path / f"{name}.npy", 40, 3, std=0) for name in names)
