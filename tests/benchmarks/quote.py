@@ -75,6 +75,8 @@ def others(run: Run):
         cases = [f"{rule}, {shape}" for shape in LARGE]
         told = run.times("training step", cases, f"torch {peer}")
         yield f"training step of a table, {rule}", told.replace("torch", "torch sparse=True,")
+    cases = [f"Adam, dense gradient, {shape}" for shape in ("cached", "GPT-2")]
+    yield "training step of a table, Adam", run.times("training step", cases, "torch Adam")
     for case in ("N=2,048 V=50,257", "N=1,024 V=32,000"):
         extra = run.notes("tied cross-entropy", case)
         share = extra["extra MB, ours"] / extra["extra MB, torch"]
