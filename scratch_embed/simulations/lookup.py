@@ -64,6 +64,7 @@ def _build(figure) -> _Artists:
     top.tick_params(labelbottom=False)
     for label, gid in zip(top.get_yticklabels(), gids):
         label.set_gid(gid)
+        label.set_backgroundcolor("white")
     reach = 1.35 * np.abs(rows).max()
     columns = [str(d) for d in range(D)]
     bars = tuple(
@@ -91,7 +92,7 @@ def _update(artists: _Artists, values: dict) -> dict[str, str]:
     for i, label in enumerate(artists.words):
         looked = {ids[1]: DARK} if step == 3 else {}
         looked |= {ids[0]: LIGHT}
-        label.set_backgroundcolor(looked.get(i, "white"))
+        label.get_bbox_patch().set_color(looked.get(i, "white"))
     top, middle = artists.heads
     top.set_text(f'The table E ({len(WORDS)}, {D}): "{word}" has id {ids[0]}')
     artists.bars[0].set(row if step > 1 else 0 * row)

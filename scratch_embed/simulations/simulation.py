@@ -120,14 +120,14 @@ class Scene:
         simulation.check(values)
         self.simulation = simulation
         self.figure = new_figure(simulation.size) if figure is None else figure
-        self.values = {**simulation.defaults, **values}
+        self.values = simulation.defaults
         with _style():
             self.artists = simulation.build(self.figure)
         self.move()
         root = self.figure.figure
-        root.draw_without_rendering()  # now the layout is found
+        root.draw_without_rendering()  # now the layout is found, the same whatever it opens on,
         root.set_layout_engine("none")  # and stays, whatever the titles say later
-        self.move()  # what is placed by pixels finds its place
+        self.move(**values)  # what is placed by pixels finds its place
 
     def move(self, **values) -> dict[str, str]:
         """Set controls by name and return the numbers shown. As it was if a value is refused."""

@@ -54,6 +54,17 @@ def test_every_control_moves_the_picture_no_text_lies_on_another_no_artist_is_ma
     assert sight.picture() == first  # nothing of the way is kept
 
 
+def test_where_it_was_opened_does_not_show(scene):
+    """A scene opened elsewhere and moved here looks as one that was opened here."""
+    elsewhere = {control.name: control.values[-1] for control in scene.simulation.controls}
+    pictures = []
+    for one in (Scene(scene.simulation), Scene(scene.simulation, **elsewhere)):
+        one.move(**scene.simulation.defaults)
+        one.figure.canvas.draw()
+        pictures.append(np.asarray(one.figure.canvas.buffer_rgba(), int))
+    assert np.abs(pictures[0] - pictures[1]).max() < 8  # of 255
+
+
 def test_it_opens_on_values_that_it_has_also_on_a_page(scene):
     simulation = scene.simulation
     simulation.check(simulation.defaults)
