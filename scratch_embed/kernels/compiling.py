@@ -12,6 +12,7 @@ from scratch_embed.kernels.instructions import instructions
 from scratch_embed.kernels.kept import kept, say_once
 from scratch_embed.kernels.uninterrupted import uninterrupted
 
+AS_NUMPY = {"error_model": "numpy"}  # what is divided by 0 is inf or NaN, and no error half way
 SLOW = 0.5  # seconds that may pass without a word
 
 lock = threading.RLock()  # held to import Numba, and to hand it one loop at a time
@@ -51,9 +52,9 @@ def _decorated(loop: Callable, threaded: bool) -> Callable:
 
     loop.__globals__.update(instructions())
     for helper in getattr(loop, "helpers", ()):  # functions that the loop calls
-        loop.__globals__[helper.__name__] = numba.njit(helper)
-    fastmath = getattr(loop, "fastmath", False)  # a loop may allow it
-    dispatcher = numba.njit(nogil=True, parallel=threaded, fastmath=fastmath)(loop)
+        loop.__globals__[helper.__name__] = numba.njit(**AS_NUMPY)(helper)
+    how = {"parallel": threaded, "fastmath": getattr(loop, "fastmath", False)}  # it may allow it
+    dispatcher = numba.njit(nogil=True, **how, **AS_NUMPY)(loop)
     dispatcher._cache = kept(loop, threaded) or dispatcher._cache
     return _announced(dispatcher, dispatcher._cache.cache_path)
 

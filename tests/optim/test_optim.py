@@ -212,6 +212,20 @@ def test_compiled_steps_equal_numpy_to_the_last_bit(name, dtype, threads, monkey
         kernels.set_num_threads(before)
 
 
+@pytest.mark.parametrize("name", ["Adagrad", "RowAdagrad", "LazyAdam"])
+def test_zero_divided_by_zero_is_no_number_as_in_a_dense_step_and_no_error_half_way(name):
+    """Without eps a gradient of zero at the first step is 0 / 0."""
+    ends, dense = [], np.array([[0.0, 0], [0, 0], [4, 0]])
+    for grad in (RowGrad([1, 2], dense[1:], (3, 2)), dense):
+        w = leaf(np.ones((3, 2)))
+        w.grad = grad
+        with np.errstate(all="ignore"):
+            MAKERS[name]([w], lr=0.5, eps=0.0).step()
+        ends.append(w.data[1:])
+    np.testing.assert_array_equal(*ends)
+    assert np.isnan(ends[0][0]).all() and ends[0][1, 0] < 1
+
+
 def test_a_row_hit_very_often_is_summed_in_double_precision(monkeypatch):
     monkeypatch.setattr(tables, "LONG", 100)
     embed = Embedding(3, 1, sparse=True, rng=0)
