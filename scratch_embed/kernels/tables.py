@@ -44,16 +44,6 @@ class Groups(NamedTuple):
     starts: np.ndarray
 
 
-def every_row(num_rows: int) -> Groups:
-    """The groups of a batch that names each row once, in order.
-
-    >>> every_row(2)
-    Groups(rows=array([0, 1]), order=array([0, 1]), starts=array([0, 1, 2]))
-    """
-    starts = np.arange(num_rows + 1, dtype=np.int64)
-    return Groups(starts[:-1], starts[:-1], starts)
-
-
 def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
     """out[n] = table[ids[n]]        (V, D), (...) -> (..., D)
 

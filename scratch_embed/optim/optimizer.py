@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
-from scratch_embed.kernels.tables import Groups, apart, check_dtype, every_row
+from scratch_embed.kernels.steps import every_row, is_for_a_loop
+from scratch_embed.kernels.tables import Groups, apart, check_dtype
 from scratch_embed.optim.groups import check_options, make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
@@ -20,10 +21,6 @@ from scratch_embed.watch import wrote
 # the way is then as large as a block and not as the table, and stays in the processor's cache. For
 # arrays above 128 kB many systems map fresh memory every time, which takes longer than the step.
 BLOCK = 120_000
-
-# From so many numbers on, in rows of so many, a compiled loop on all threads takes half the time of
-# such blocks, and of Adam's a fifth. Below, Numba need not be loaded for a few small layers.
-MANY, WIDE = 2**20, 8
 
 
 class Optimizer:
@@ -205,7 +202,7 @@ class Optimizer:
             self._follow_rows(w, *g.grouped(), *arrays, **options)
             return
         g = apart(g, w)  # a view of the parameter, in another order, would change on the way
-        if self._same_in_rows(options) and _is_large(w, g):
+        if self._same_in_rows(options) and is_for_a_loop(w, g):
             self._follow_rows(w, np.asarray(g), every_row(len(w)), *arrays, **options)
             return
         wide = np.result_type(g, w)  # the square of a small integer would wrap round
@@ -314,13 +311,6 @@ def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> N
 def _native(dtype: np.dtype) -> np.dtype:
     """The dtype with its bytes in the order of this machine."""
     return dtype.newbyteorder("=")
-
-
-def _is_large(w: np.ndarray, g: np.ndarray) -> bool:
-    """Whether a compiled loop takes a dense step: not where NumPy is to raise at an overflow."""
-    large = w.ndim == 2 and w.size >= MANY and w.shape[1] >= WIDE
-    alike = w.dtype == g.dtype and w.dtype in (np.float32, np.float64) and g.flags.c_contiguous
-    return large and alike and "raise" not in np.geterr().values()
 
 
 def _blocks(array: np.ndarray) -> Iterator:

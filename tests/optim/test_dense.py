@@ -9,6 +9,7 @@ import pytest
 
 from scratch_embed import SGD, Adagrad, Adam, AdamW, LazyAdam, RMSProp, RowAdagrad, RowGrad, Tensor
 from scratch_embed.disk import create_table
+from scratch_embed.kernels import steps
 from scratch_embed.optim import optimizer
 
 RULES = {
@@ -129,7 +130,7 @@ def test_a_table_that_is_not_contiguous_moves_in_place(name):
 def test_the_compiled_loop_for_large_tables_does_not_show(rule, dtype, monkeypatch):
     """Nor do strides, threads and a state in another order."""
     plain = train(rule, table(40, 13, dtype))
-    monkeypatch.setattr(optimizer, "MANY", 520)
+    monkeypatch.setattr(steps, "MANY", 520)
     monkeypatch.setattr("scratch_embed.kernels.threads.PART", 50)
     for order in (np.ascontiguousarray, np.asfortranarray, lambda array: array[::-1][::-1]):
         w = table(40, 13, dtype)
@@ -138,11 +139,16 @@ def test_the_compiled_loop_for_large_tables_does_not_show(rule, dtype, monkeypat
 
 
 def test_a_table_of_a_million_numbers_takes_the_compiled_loop(monkeypatch):
+    if steps.is_interpreted():
+        pytest.skip("loops run as plain Python here")
     monkeypatch.setattr(Adam, "_follow", lambda *_, **__: pytest.fail("in blocks"))
     assert train(RULES["Adam"], table(2**17, 8, np.float32), steps=1).any()
     for rows, columns, over in ((2**17 - 1, 8, "warn"), (2**18, 4, "warn"), (2**17, 8, "raise")):
         with pytest.raises(pytest.fail.Exception, match="in blocks"), np.errstate(over=over):
             train(RULES["Adam"], table(rows, columns, np.float32), steps=1)
+    monkeypatch.setattr(steps, "is_interpreted", lambda: True)
+    with pytest.raises(pytest.fail.Exception, match="in blocks"):
+        train(RULES["Adam"], table(2**17, 8, np.float32), steps=1)
 
 
 def test_table_and_state_on_disk_follow_a_dense_gradient(tmp_path):
