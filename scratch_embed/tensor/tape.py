@@ -63,7 +63,8 @@ class Node(NamedTuple):
         needs = {"needs": learns} if self.selective else {}
         grads = self.backward(dout, self.saved, **needs)
         grads = grads if isinstance(grads, (tuple, list)) else (grads,)
-        if any(learns[len(grads) :]) or len(grads) > len(self.inputs):
+        left = zip(self.inputs[len(grads) :], learns[len(grads) :])  # ids, say, of an own argmax
+        if any(it and t.dtype.kind in "fc" for t, it in left) or len(grads) > len(self.inputs):
             raise ValueError(
                 f"backward of {self.name} returned {len(grads)} gradients for "
                 f"{len(self.inputs)} inputs; return one for each leading array argument, "

@@ -192,7 +192,8 @@ def differentiable(
         By default each gradient reads every array that was saved.
 
     Gradients flow through positional arguments only. The first of them, and all of an operation
-    that broadcasts, may also be lists.
+    that broadcasts, may also be lists. Whole numbers that forward answers with, such as an argmax,
+    may be somebody's ids; backward raises TypeError where a gradient would flow into them.
 
     >>> def cube_forward(x):
     ...     return x**3, (x,)

@@ -199,6 +199,19 @@ def test_whole_numbers_get_no_gradient_however_it_was_asked_for():
     assert x.grad is None and y.grad is None
 
 
+def test_ids_that_an_operation_of_ones_own_chose_need_no_gradient(rng):
+    """Such as the nearest row, or the likeliest class."""
+    argmax = differentiable(lambda x: (x.argmax(-1), ()), lambda dout, saved: None)
+    x, E = leaf(rng.standard_normal((6, 3))), leaf(rng.standard_normal((3, 2)))
+    R, ids = rng.standard_normal((6, 2)), x.data.argmax(-1)
+    ((F.lookup(E, argmax(x)) * R).sum() + F.cross_entropy(x, argmax(x))).backward()
+    wanted = np.zeros((3, 2))
+    np.add.at(wanted, ids, R)
+    np.testing.assert_allclose(E.grad, wanted, rtol=1e-14)
+    p = np.exp(x.data) / np.exp(x.data).sum(-1, keepdims=True)
+    np.testing.assert_allclose(x.grad, (p - np.eye(3)[ids]) / 6, rtol=1e-12)
+
+
 def test_a_chain_of_100_000_operations():
     a = leaf(1.0)
     out = a
