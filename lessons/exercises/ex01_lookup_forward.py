@@ -39,7 +39,8 @@ def check(trial):
         E = rng.standard_normal((7, 3))
         for shape in [(), (5,), (2, 4), (2, 1, 3), (0,)]:
             trial.same("lookup_forward", mistakes=MISTAKES, E=E, ids=trial.ids(rng, 7, *shape))
-    for bad, because in ((7, "for id 7 of a table of 7 rows"), (-1, "for id -1")):
+    for bad in (7, -1, 9, -3):
+        because = f"for id {bad} of a table of 7 rows"
         trial.raises("lookup_forward", IndexError, because, E=E, ids=np.array([[0, 1], [bad, 2]]))
 
 

@@ -29,7 +29,7 @@ def backward(tape, leaves):
     leaves  how many values were given: values 0 to leaves - 1.
     tape    a list of lines (inputs, slopes). Line k makes value leaves + k from earlier values:
             when value inputs[j] moves by a little, it moves by slopes[j] times as much. An input
-            may stand in a line twice.
+            may stand in a line twice, and what a line makes may be of no use to any other.
 
     x is value 0. Line 0 makes y = 2 x, value 1, and line 1 makes z = 3 y + x, value 2. So z moves
     3 times as much as y. For x two parts arrive: 3 * 2 by way of y, and 1 from line 1.
@@ -56,6 +56,10 @@ def check(trial):
             x=rng.standard_normal(3),
         )
         trial.same("backward", tape=tape, leaves=3)
+    for rng in trial.rounds(3):
+        tape = _random_tape(rng, leaves=3, lines=6)
+        tape.append(([7, 4], [2.0, 1.0]))  # value 8, of the line before, leads nowhere
+        trial.same("backward", mistakes=WAITS, tape=tape, leaves=3)
     trial.same("backward", tape=[([line], [1.0]) for line in range(5000)], leaves=1)
     trial.same("backward", tape=[([line] * 2, [1.0, 1.0]) for line in range(60)], leaves=1)
 
@@ -71,6 +75,26 @@ def _forward(tape, x):
     for inputs, slopes in tape:
         values.append(sum(slope * values[i] for i, slope in zip(inputs, slopes)))
     return values[-1]
+
+
+def _waiting_for_all(tape, leaves):
+    grads, waits = np.zeros(leaves + len(tape)), np.zeros(leaves + len(tape))
+    for values, _ in tape:
+        np.add.at(waits, values, 1)
+    grads[-1], ready = 1, [len(grads) - 1]
+    while ready:
+        maker = ready.pop()
+        for value, slope in zip(*tape[maker - leaves]) if maker >= leaves else ():
+            grads[value] += slope * grads[maker]
+            waits[value] -= 1
+            ready += [value] * (not waits[value])
+    return grads
+
+
+WAITS = {
+    ("backward waits for a part from a line that leads nowhere: it never comes", r"\+= *1\b"):
+        _waiting_for_all,
+}  # fmt: skip
 
 
 def _mistakes(tape, leaves):

@@ -4,6 +4,7 @@ Sennrich, Haddow and Birch 2016. A tokenizer is trained by repeating these two f
 merge the most frequent pair, count again.
 """
 
+import re
 from itertools import pairwise
 
 LESSON = 7
@@ -62,6 +63,8 @@ def check(trial):
     for tokens in ([], ["a"], ["a", "b"], list("aaaa"), list("aaaaa"), list("xaay")):
         trial.same("pair_counts", mistakes=COUNTS, tokens=tokens)
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "a"))
+    for pair in ((".", "a"), ("a", "b")):
+        trial.same("merge", mistakes=MERGES, tokens=list("xa.a a b"), pair=pair)
 
 
 def _counted(pairs):
@@ -120,6 +123,16 @@ def _either_way_round(tokens, pair):
     return out
 
 
+def _of_a_text(pattern):
+    """All tokens in one text, with spaces between them."""
+
+    def wrong(tokens, pair):
+        found = rf"(?<!\S){pattern(' '.join(pair))}(?!\S)"
+        return re.sub(found, "".join(pair), " ".join(tokens)).split()
+
+    return wrong
+
+
 WALK = r"\bfor\b|\bwhile\b"  # what the guilty line looks like
 COUNTS = {
     ("pair_counts leaves out pairs that overlap: in a, a, a the pair (a, a) stands twice", WALK):
@@ -141,5 +154,9 @@ MERGES = {
     ("merge uses a token twice: after a merge go on behind both", r"\+= *1\b"): _walked(step=1),
     ("merge stops after the first place: every place is merged", WALK): _walked(step=2, most=1),
     "merge joins the pair the other way round as well": _either_way_round,
+    ("merge takes a token for a pattern, in which a dot is any character", r"\bre\."):
+        _of_a_text(str),
+    ("merge makes a text of the tokens, and a token that is a space is lost in it", r"join|split"):
+        _of_a_text(re.escape),
     ("merge loses the last token", WALK): lambda tokens, pair: _walked(step=2)(tokens, pair)[:-1],
 }  # fmt: skip

@@ -25,7 +25,8 @@ Stop early when no word has two tokens left: there is no pair to count.
 def train(words, num_merges):
     """The first num_merges merges of byte pair encoding, as a list of pairs (left, right)
 
-    words  a list of strings, with repeats. Pairs are counted within a word, never across two.
+    words  a list of strings of any characters, with repeats. Pairs are counted within a word,
+           never across two.
 
     In every round the most frequent pair is merged in all words; of several equally frequent ones
     that which stands first in the text, read word by word. There are fewer merges when no pair is
@@ -63,7 +64,7 @@ def check(trial):
     for rng, text in zip(trial.rounds(6), [*texts, None, None, None]):
         words = text.split() if text else _random_words(rng)
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=8)
-    for words in ([], [""], ["a", "b"]):
+    for words in ([], [""], ["a", "b"], ["a.b", "axb", "a.b", " a b", " a b", "(a)"]):
         trial.same("train", words=words, num_merges=3)
 
 

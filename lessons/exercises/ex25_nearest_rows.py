@@ -51,16 +51,19 @@ def check(trial):
         one, other, zero, row = rng.permutation(7)[:4]
         E[other], E[zero] = 2 * E[one], 0  # the same cosine, to the last bit
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=int(row), k=k)
+    E = np.array([[3.0, 4.0], [0.0, 0.0], [-3.0, -4.0], [6.0, 8.0]])  # cosines of 1, 0 and -1
+    for row in (0, 2, 3):
+        trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=row, k=3)
 
 
-def _by(measure, itself=False):
-    """The rows with the largest measure; `itself`: the one that asks stays among them."""
+def _by(measure, itself=-np.inf):
+    """The rows with the largest measure; `itself`: what the one that asks is given, if not None."""
 
     def wrong(E, row, k):
         with np.errstate(all="ignore"):
             values = measure(E, E[row])
-        if not itself:
-            values[row] = -np.inf
+        if itself is not None:
+            values[row] = itself
         return np.argsort(-values, kind="stable")[:k]
 
     return wrong
@@ -76,6 +79,10 @@ def _ties_turned(E, row, k):
     values = _cosines(E, E[row])
     values[row] = -np.inf
     return np.argsort(values, kind="stable")[::-1][:k]
+
+
+def _but_for_the_first(E, row, k):
+    return np.argsort(-_cosines(E, E[row]), kind="stable")[1 : k + 1]
 
 
 def _nan_last(E, row, k):
@@ -94,7 +101,13 @@ def _upwards(E, row, k):
 
 MISTAKES = {
     ("nearest_rows lists the row itself: it is nearest to itself, and that is no news",
-     r"argsort|return"): _by(_cosines, itself=True),
+     r"argsort|return"): _by(_cosines, itself=None),
+    ("nearest_rows leaves out the first it finds, which may be another row of the same direction",
+     r"\[1 *:|argsort"): _but_for_the_first,
+    ("nearest_rows gives the row itself a cosine that another may have: take -inf", r"\[row\] *="):
+        _by(_cosines, itself=-1.0),
+    ("nearest_rows gives the row itself a cosine of 0, and others have less", r"\[row\] *="):
+        _by(_cosines, itself=0.0),
     ("nearest_rows compares dot products: a long row is not near for being long", r"@"):
         _by(lambda E, q: E @ q),
     ("nearest_rows asks for the distance from point to point, and not for the cosine",

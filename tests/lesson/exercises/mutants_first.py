@@ -32,6 +32,21 @@ RECURSIVE = """
     enter(len(tape) - 1)
     return grads
 """  # right, and too deep for a long tape
+COUNTED = """
+    grads, waits = np.zeros(leaves + len(tape)), [0] * (leaves + len(tape))
+    for values, _ in tape:
+        for value in values:
+            waits[value] += 1
+    grads[-1], ready = 1.0, [len(grads) - 1]
+    while ready:
+        maker = ready.pop()
+        for value, slope in zip(*tape[maker - leaves]) if maker >= leaves else ():
+            grads[value] += slope * grads[maker]
+            waits[value] -= 1
+            if waits[value] == 0:
+                ready.append(value)
+    return grads
+"""  # right where every line leads to the last value
 ZEROS = "    grads = np.zeros(leaves + len(tape))\n"
 PLACES = "rows, places = np.unique(ids, return_inverse=True)"
 
@@ -39,6 +54,7 @@ FIRST = [
     *of(
         "lookup_forward",
         ("negative ids wrap", "ids.min() < 0 or ", "", "must raise IndexError for id -1"),
+        ("one id refused", "ids.min() < 0", "(ids == -1).any()", "IndexError for id -3"),
         ("no check at all", "ids.size and", "False and", "must raise IndexError for id -1"),
         ("ids flattened", "E[ids]", "E[ids.reshape(-1)]", "has shape (1, 3) and must have"),
         ("ids counted from 1", "return E[ids]", "return E[ids - 1]", "counts rows from 1"),
@@ -113,6 +129,7 @@ FIRST = [
         ("set for add", "grads[value] += ", "grads[value] = ", "worked example"),
         ("from the first line", "reversed(range(len(tape)))", "range(len(tape))",
          "reads the tape from its first line"),
+        ("waits for every line", ZEROS, COUNTED, "a line that leads nowhere"),
         ("calls itself for every line", ZEROS, RECURSIVE, "comes to an end on a small input"),
         ("slopes forgotten", "slope * grads", "grads", "worked"),
     ),

@@ -11,6 +11,12 @@ FROM_THE_RIGHT = """
     return out
 
     out, i = [], 0"""
+AS_A_TEXT = """
+    import re
+    found = r"(?<!\\S)" + SOUGHT + r"(?!\\S)"
+    return re.sub(found, "".join(pair), " ".join(tokens)).split()
+
+    out, i = [], 0"""
 ROWS = """(g * x_hat).mean(axis=-1, keepdims=True)
     dx = (g - g.mean(axis=-1, keepdims=True)"""
 TURNED = """
@@ -27,6 +33,8 @@ LATER = [
          "steps once for a repeated id"),
         ("dense gradient", "np.subtract.at(E, ids, lr * dout)",
          "dE = np.zeros(E.shape); np.add.at(dE, ids, dout); E -= lr * dE", "too much memory"),
+        ("a number for each row", "np.subtract.at(E, ids, lr * dout)",
+         "used = np.zeros(len(E), bool); np.subtract.at(E, ids, lr * dout)", "too much memory"),
         ("a new table", "np.subtract.at(E, ids, lr * dout)",
          "E = E.copy(); np.subtract.at(E, ids, lr * dout)",
          "does not change the table that it was given"),
@@ -46,6 +54,10 @@ LATER = [
          "counts each second pair"),
         ("either way round", "pairwise(tokens)", "map(tuple, map(sorted, pairwise(tokens)))",
          "for one pair"),
+        ("a pattern", "    out, i = [], 0", AS_A_TEXT.replace("SOUGHT", "' '.join(pair)"),
+         "a dot is any character"),
+        ("a text", "    out, i = [], 0", AS_A_TEXT.replace("SOUGHT", "re.escape(' '.join(pair))"),
+         "a token that is a space is lost"),
         ("overlaps from the right", "    out, i = [], 0", FROM_THE_RIGHT,
          "merge joins overlapping pairs from the right"),
     ),
@@ -55,6 +67,10 @@ LATER = [
          "takes the last in the text"),
         ("ties to the alphabet", "max(counts, key=counts.get)",
          "min(counts, key=lambda p: (-counts[p], p))", "the smallest in the alphabet"),
+        ("a pattern", "                if tokens[n] and (tokens[n][-1], token) == best:",
+         ("                found = __import__('re').fullmatch\n"
+          "                if tokens[n] and found(' '.join(best), f'{tokens[n][-1]} {token}'):"),
+         "should be"),
         ("across words", "[list(word) for word in words], []", "[list(''.join(words))], []",
          "counts across words"),
         ("counts once for all", "        counts = {}\n        for word in tokens",

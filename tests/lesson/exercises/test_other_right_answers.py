@@ -37,6 +37,30 @@ RIGHT = {
             da = dout / np.cosh(x @ W) ** 2
             return np.einsum("nh,dh->nd", da, W), np.einsum("nd,nh->dh", x, da)
         """,
+    "backward_order": """
+        def backward(tape, leaves):
+            last = leaves + len(tape) - 1
+            grads, waits, reached = np.zeros(last + 1), np.zeros(last + 1, int), [last]
+            for value in reached:
+                for given in tape[value - leaves][0] if value >= leaves else ():
+                    reached += [given] * (not waits[given])
+                    waits[given] += 1
+            grads[last], ready = 1, [last]
+            while ready:
+                maker = ready.pop()
+                for given, slope in zip(*tape[maker - leaves]) if maker >= leaves else ():
+                    grads[given] += slope * grads[maker]
+                    waits[given] -= 1
+                    ready += [given] * (not waits[given])
+            return grads
+        """,
+    "nearest_rows": """
+        def nearest_rows(E, row, k):
+            lengths = np.linalg.norm(E, axis=1)
+            cosines = E @ E[row] / np.where(lengths, lengths, 1) / lengths[row]
+            others = [other for other in range(len(E)) if other != row]
+            return np.array(sorted(others, key=lambda other: -cosines[other])[:k])
+        """,
     "softmax_backward": """
         def softmax(z):
             return np.array([np.exp(row - np.logaddexp.reduce(row)) for row in z])
