@@ -34,6 +34,7 @@ DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
 ZIP = b"PK\x03\x04"  # how a .npz file begins
 ARRAY = "array at"  # stands in its JSON where an array was
 TAKEN = {PLAIN, "file", "allow_pickle"}  # np.savez has arguments of these names
+LONGEST = 10_000  # letters of a name; a zip file has room for 65,535 bytes
 
 
 def save(path: str | os.PathLike, **parts) -> None:
@@ -108,7 +109,7 @@ def _entry_name(where: str, arrays: Mapping) -> str:
     >>> _entry_name("model/a b:c", {})
     'model/a_b_c'
     """
-    name = re.sub(r"[^\w./-]", "_", where)
+    name = re.sub(r"[^\w./-]", "_", where[:LONGEST])
     while not name or name in arrays or name in TAKEN or name.endswith(".npy"):
         name += "_"
     return name

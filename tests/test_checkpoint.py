@@ -101,13 +101,14 @@ def test_values_come_back_as_they_were(tmp_path):
 def test_arrays_under_names_that_a_zip_file_cannot_hold_come_back(tmp_path):
     """Of "a/b" and {"a": {"b"}} one was lost; "plain" and "file" are arguments of np.savez."""
     names = ["a/b", "\0", "b.npy", "b", "plain", "file", "\ud800", "", "a:b", "a;b"]
+    names += ["\u4e00" * 70_000, "\u4e00" * 70_001]
     parts = {name: np.array(k) for k, name in enumerate(names)}
     checkpoint.save(tmp_path / "run.npz", a={"b": np.array(-1)}, plain=np.array(-2), more=parts)
     checkpoint.save(tmp_path / "flat.npz", **parts)
     saved, flat = checkpoint.load(tmp_path / "run.npz"), checkpoint.load(tmp_path / "flat.npz")
     assert (saved["a"]["b"], saved["plain"]) == (-1, -2)
     for found in (saved["more"], flat):
-        assert {name: int(array) for name, array in found.items()} == dict(zip(names, range(10)))
+        assert {name: int(array) for name, array in found.items()} == dict(zip(names, range(12)))
 
 
 def test_a_dict_that_would_be_taken_for_an_array_is_refused(tmp_path):
@@ -339,3 +340,16 @@ def test_a_state_on_disk_is_written_into():
     optimizer.load_state_dict(saved)
     assert optimizer.state[0]["m"] is ours
     assert ours.tobytes() == saved["state"][0]["m"].tobytes()
+
+
+def test_a_state_on_disk_stays_where_the_one_that_is_loaded_had_taken_no_step():
+    a, b = (Tensor(np.ones(2), requires_grad=True) for _ in "ab")
+    first, second = Adagrad([a, b]), Adagrad([a, b])
+    a.grad = np.ones(2)
+    first.step()
+    mine = second.state[1]["sum"] = np.ones(2)
+    second.load_state_dict(first.state_dict())
+    assert second.state[1]["sum"] is mine and not mine.any()
+    b.grad = np.ones(2)
+    second.step()
+    assert mine.tolist() == [1, 1] and second.state[1]["t"] == 1

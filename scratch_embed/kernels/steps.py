@@ -62,15 +62,18 @@ def step_rows(
     run(rule, parts, values, rows, order, starts, edges, *rest)
 
 
-def is_for_a_loop(table: np.ndarray, grad: np.ndarray) -> bool:
-    """Whether a step of every row is faster by `step_rows` than by NumPy, block after block.
+def is_for_a_loop(table: np.ndarray, grad: np.ndarray, *state: np.ndarray) -> bool:
+    """Whether a step of every row is faster by `step_rows` than by NumPy, block after block, and
+    of the same bits.
 
-    Not where NumPy is to raise at an overflow, which loops do not see, nor where loops run as
-    plain Python, without Numba.
+    Not where precisions are mixed, of which a loop rounds its numbers to the table's; where NumPy
+    is to raise at an overflow, which loops do not see; nor where loops run as plain Python, without
+    Numba.
     """
     if table.ndim != 2 or table.size < MANY or table.shape[1] < WIDE:
         return False
-    plain = table.dtype == grad.dtype and table.dtype in (np.float32, np.float64)
+    alike = all(array.dtype == table.dtype for array in (grad, *state))
+    plain = alike and table.dtype in (np.float32, np.float64)
     return (
         plain
         and grad.flags.c_contiguous

@@ -209,9 +209,9 @@ def _winners(rows: np.ndarray, bags: np.ndarray, num_bags: int) -> np.ndarray:
 
 def _checked(per_sample_weights, shape: tuple[int, ...]) -> np.ndarray:
     weights = array_of(per_sample_weights, "per_sample_weights")
-    if weights.shape != shape or weights.dtype.kind not in "fc":
+    if weights.shape != shape or weights.dtype.char not in "efdFD":
         raise ValueError(
             f"per_sample_weights are {weights.dtype} of shape {weights.shape}; they must be "
-            f"floats in the shape of ids, {shape}"
+            f"floats, of at most 64 bits, in the shape of ids, {shape}"
         )
     return weights

@@ -60,6 +60,8 @@ def getitem_backward(dout, saved):
 
 def concatenate_forward(*arrays, axis: int = 0):
     """out = the arrays one after another along `axis`"""
+    if axis is None:
+        raise TypeError("axis is None; say along which, or flatten first with x.reshape(-1)")
     arrays = [np.asarray(a) for a in arrays]
     out = np.concatenate(arrays, axis=axis)
     ends = np.cumsum([a.shape[axis] for a in arrays])

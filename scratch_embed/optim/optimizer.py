@@ -180,12 +180,14 @@ class Optimizer:
             yield from ((param, next(states), options) for param in group["params"])
 
     def _saved(self, given: Mapping, k: int, param: Tensor, options: dict) -> dict:
-        """A copy of one parameter's saved state; none where it has not taken a step."""
+        """A copy of one parameter's saved state; where that is none, for it had not taken a step,
+        zeros for the arrays that stand here."""
         if not isinstance(given, Mapping):
             raise TypeError(f"state[{k}] is a {type(given).__name__}; it must be a dict")
-        if not given:
-            return {}
         shapes, dtype = self._keeps(param.shape, options), _native(param.dtype)
+        if not given:
+            here = {name: np.zeros(shapes[name], dtype) for name in shapes if name in self.state[k]}
+            return {"t": 0, **here} if here else {}
         check_names(given, ("t", *shapes), f"parameter {k} of {type(self).__name__}")
         arrays = {
             name: fitted(given[name], np.empty(shape, dtype), f"state[{k}][{name!r}]").astype(dtype)
@@ -202,7 +204,7 @@ class Optimizer:
             self._follow_rows(w, *g.grouped(), *arrays, **options)
             return
         g = apart(g, w)  # a view of the parameter, in another order, would change on the way
-        if self._same_in_rows(options) and is_for_a_loop(w, g):
+        if self._same_in_rows(options) and is_for_a_loop(w, g, *arrays):
             self._follow_rows(w, np.asarray(g), every_row(len(w)), *arrays, **options)
             return
         wide = np.result_type(g, w)  # the square of a small integer would wrap round
@@ -285,7 +287,7 @@ class Optimizer:
                 f"state holds {min(state)!r} and no 't', how many steps there are in it: put 0 for "
                 "new arrays, and for old ones what it was"
             )
-        check_count(state.setdefault("t", 0), "state['t']", 0)
+        state["t"] = check_count(state.get("t", 0), "state['t']", 0)  # a uint8 would wrap round
         for name, shape in shapes.items():
             if name not in state:
                 state[name] = np.zeros(shape, _native(param.dtype))

@@ -231,6 +231,9 @@ def test_what_does_not_fit_together_is_explained():
     for whole in ([2, 1, 1, 3], np.array([2, 1, 1, 3], np.uint8)):
         with pytest.raises(ValueError, match=r"per_sample_weights are u?int.*must be floats"):
             F.embedding_bag(TABLE, IDS, whole, offsets=OFFSETS, mode="sum")
+    if np.finfo(np.longdouble).bits > 64:  # of MSVC it is float64
+        with pytest.raises(ValueError, match=r"per_sample_weights are .*at most 64 bits"):
+            F.embedding_bag(TABLE, IDS, np.ones(4, np.longdouble), offsets=OFFSETS, mode="sum")
     for table in (3.0, TABLE[0], TABLE[None]):
         with pytest.raises(ValueError, match=r"weight has shape \(.*a table has two axes"):
             F.embedding_bag(table, [[0]])

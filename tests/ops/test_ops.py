@@ -335,3 +335,5 @@ def test_bad_input_is_named(name, args, error, words):
 def test_an_axis_to_join_along_must_be_there():
     with pytest.raises(ValueError, match="axis 3 is out of bounds"):
         F.concatenate(Z, Z, axis=3)
+    with pytest.raises(TypeError, match="axis is None"):
+        F.concatenate(Z, Z, axis=None)

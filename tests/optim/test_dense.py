@@ -139,6 +139,12 @@ def test_the_compiled_loop_for_large_tables_does_not_show(rule, dtype, monkeypat
         assert train(rule, w).tobytes() == plain.tobytes()
 
 
+def begun(optimizer, **state):
+    """With a state of the first parameter, after no step."""
+    optimizer.state[0].update(state, t=0)
+    return optimizer
+
+
 def in_blocks(rule, w: Tensor, monkeypatch) -> bool:
     """Whether a dense step goes over w in blocks."""
     optimizer, asked = rule([w]), []
@@ -163,6 +169,9 @@ def test_small_tables_stay_in_blocks_and_all_where_numpy_raises_or_numba_is_miss
         assert in_blocks(RULES["Adam"], table(*shape, np.float32), monkeypatch) == blocks
     with np.errstate(over="raise"):
         assert in_blocks(RULES["Adam"], table(2**17, 8, np.float32), monkeypatch)
+    wider = {"m": np.zeros((2**17, 8)), "v": np.zeros((2**17, 8))}
+    for w, blocks in ((table(2**17, 8), False), (table(2**17, 8, np.float32), True)):
+        assert in_blocks(lambda p: begun(Adam(p, lr=0.1), **wider), w, monkeypatch) == blocks
     monkeypatch.setattr(steps, "is_interpreted", lambda: True)
     assert in_blocks(RULES["Adam"], table(2**17, 8, np.float32), monkeypatch)
 

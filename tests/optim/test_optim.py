@@ -372,3 +372,16 @@ def test_what_an_optimiser_does_when_nothing_else_is_asked_for(kind):
 def test_wrong_use_is_named(use, error, words):
     with pytest.raises(error, match=words):
         use()
+
+
+def test_steps_counted_in_a_byte_go_on_past_its_end():
+    """np.uint8(255) + 1 is 0, and 1 - b1^0 divides by 0."""
+    ends = []
+    for t in (255, np.uint8(255)):
+        w = Tensor(np.ones(2), requires_grad=True)
+        optimizer = Adam([w], lr=0.1)
+        optimizer.state[0].update(m=np.ones(2), v=np.ones(2), t=t)
+        w.grad = np.ones(2)
+        optimizer.step()
+        ends.append((optimizer.state[0]["t"], w.data.tolist()))
+    assert ends[0] == ends[1] and ends[0][0] == 256
