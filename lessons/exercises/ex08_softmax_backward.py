@@ -62,7 +62,8 @@ def check(trial):
             mistakes=_mistakes(p),
             z=z,
         )
-    trial.same("softmax", z=np.array([[1000.0, 999.0, 0.0], [-2000.0, -2000.0, -2000.0]]))
+    for z in ([[1000.0, 999.0, 0.0], [-2000.0, -2000.0, -2000.0]], [[9000.0, 0.0, 0.0]]):
+        trial.same("softmax", z=np.array(z))
 
 
 def _mistakes(p):

@@ -56,7 +56,7 @@ def shorten(E, ids, max_norm):
 
 
 def check(trial):
-    for rng in trial.rounds(5):
+    for rng, max_norm in zip(trial.rounds(5), (1.0, 0.6, 1.8, 1.4, 1.0)):
         E, ids = rng.standard_normal((6, 3)), 1 + trial.ids(rng, 5, 5)
         ids[1], pad = 0, int(ids[0])
         trial.gradients(
@@ -67,7 +67,7 @@ def check(trial):
             E=E,
             ids=ids,
         )
-        trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=1.0)
+        trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=max_norm)
     trial.same("shorten", mistakes=CHANGES, E=0.1 * E, ids=ids, max_norm=1.0)
     trial.same("shorten", mistakes=CHANGES, E=E, ids=ids[:0], max_norm=1.0)
     E[pad] = 0  # as the row of the padding mostly is
@@ -115,6 +115,19 @@ def _squared(E, ids, max_norm):
     E[rows] *= np.minimum(1, max_norm / (E[rows] ** 2).sum(axis=1))[:, None]
 
 
+def _to_one(E, ids, max_norm):
+    rows = np.unique(ids)
+    lengths = np.sqrt((E[rows] ** 2).sum(axis=1))
+    E[rows[lengths > max_norm]] /= lengths[lengths > max_norm][:, None]
+
+
+def _square_compared(E, ids, max_norm):
+    rows = np.unique(ids)
+    squares = (E[rows] ** 2).sum(axis=1)
+    long = squares > max_norm
+    E[rows[long]] *= (max_norm / np.sqrt(squares[long]))[:, None]
+
+
 def _divided(E, ids, max_norm):
     rows = np.unique(ids)
     lengths = np.sqrt((E[rows] ** 2).sum(axis=1, keepdims=True))
@@ -133,6 +146,9 @@ CHANGES = {
     "shorten cuts each number by itself: a row keeps its direction": _cut,
     ("shorten divides by the square of the length: the root is missing", r"\*\* *2|sum\("):
         _squared,
+    ("shorten makes long rows 1 long, and max_norm is asked for", r"/"): _to_one,
+    ("shorten compares the square of a length with max_norm", r"[<>]|where|minimum"):
+        _square_compared,
     ("shorten does not change the table that it was given", r"copy|\bE = "):
         lambda E, ids, max_norm: None,
 }  # fmt: skip

@@ -73,6 +73,9 @@ def check(trial):
     small = np.array([[-3.0], [-0.001], [-1e-7]])  # off by less than a millionth of the largest
     for code in (small + 1e-6, 2 * small, small + [[0], [0], [1e-5]]):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=small, ids=np.array([0, 1, 0]))
+    gaps = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 1e-9]])  # no factor can be read off the corners
+    for code in (2 * gaps, gaps * [[1, 0]], gaps + [[0, 0], [0, 0], [0, 1]]):
+        trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=gaps, ids=np.array([1, 0]))
     nothing = np.zeros((3, 2))
     trial.same("diagnose", mistakes=MISTAKES, code=nothing, nudged=nothing, ids=np.array([0]))
 
@@ -103,6 +106,14 @@ def _judge(allowed=None, exact=False, factor=True, repeats=np.all, order=("repea
     return wrong
 
 
+def _by_the_first(code, nudged, ids):
+    with np.errstate(all="ignore"):
+        factor = code[0, 0] / nudged[0, 0]
+        same = (np.abs(code - factor * nudged) <= 1e-6 * np.abs(nudged).max()).all()
+    word = _judge(factor=False)(code, nudged, ids)
+    return "factor" if same and word != "right" else word
+
+
 def _overall(code, nudged, ids):
     off = abs(code.sum() - nudged.sum()) > 1e-6 * np.abs(nudged).max()
     return _judge()(code, nudged, ids) if off else "right"
@@ -113,6 +124,8 @@ MISTAKES = {
         _judge(exact=True),
     ("diagnose allows small and large gradients the same difference: measure it by the largest",
      r"1e-6"): _judge(allowed=1e-6),
+    ("diagnose reads the factor off one entry, which may be 0 or noise", r"\[0, *0\]|\[0\]"):
+        _by_the_first,
     ("diagnose does not look for one factor of all entries, or not before it looks at rows",
      r"factor|\bif\b.*\ball\b"): _judge(factor=False),
     ("diagnose says repeats as soon as one row that is off was read twice: all of them must be",

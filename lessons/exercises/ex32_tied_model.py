@@ -125,6 +125,7 @@ def check(trial):
         trial.same("train", mistakes=TRAINED, E=E, W=W, text=text, batches=batches, lr=0.5)
     large = 100 * E
     trial.same("model_loss", E=large, W=W, ids=ids, targets=targets)
+    trial.same("model_backward", E=large, W=W, ids=ids, targets=targets)
     text, kept = real_text()
     target = goal(text, kept)
     loss = np.mean([_learned(trial, text, kept, seed) for seed in range(3)])

@@ -122,6 +122,13 @@ def check_targets(
         )
     kept = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     targets = np.where(kept, targets, targets.dtype.type(0))  # of its own dtype, so it is checked
+    if (targets < 0).any():
+        at = np.argwhere(targets < 0)[0].tolist()
+        given = targets[tuple(at)]
+        raise IndexError(
+            f"targets{at or ''} = {given} is negative: targets must be in 0..{shape[-1] - 1}, the "
+            f"classes. If it marks what is not to be learned, say ignore_index={given}"
+        )
     targets = check_ids(targets, shape[-1], "targets").reshape(-1)
     kept = kept.reshape(-1)
     if reduction != "mean":

@@ -99,7 +99,12 @@ def start(
         run = parse(made, argv, quick)
         _check_needs(made, argv, run.options, needs)
         with alone_in(run.options.out):
-            return work(run)
+            try:
+                return work(run)
+            except FloatingPointError as error:  # --resume would come to the same numbers
+                left = run.options.out / CHECKPOINT
+                again = f". To begin anew there, remove {left}" if left.exists() else ""
+                raise FloatingPointError(f"{error}{again}") from None
 
     return ended(whole)
 

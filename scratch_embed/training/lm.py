@@ -169,9 +169,7 @@ def report(training: Training) -> int:
     run, tokens, model = training.run, training.tokens, training.model
     loss, prompt = training.held_out[-1][1], run.options.prompt
     print(f"  {loss:6.3f}  this model, after {training.learning.step:,} steps")
-    ahead = [name for name, counted in tokens.baselines.items() if counted <= loss]
-    if ahead:
-        print(f"          counting is ahead still ({' and '.join(ahead)}): this takes more steps")
+    print_if_behind(training)
     begin = tokens.tokenizer.encode(prompt or "\n")
     rng = np.random.default_rng([run.options.seed, SAMPLE])
     written = tokens.tokenizer.decode(sample(model, begin, 120, run.options.length, rng=rng))
@@ -184,6 +182,18 @@ def report(training: Training) -> int:
         "sample": written,
     }
     return run.finish(results, picture(training))
+
+
+def print_if_behind(training: Training) -> None:
+    """What is ahead of the model, if anything is, and what to do about it."""
+    loss, untrained = training.held_out[-1][1], training.held_out[0][1]
+    ahead = [name for name, counted in training.tokens.baselines.items() if counted <= loss]
+    if loss > untrained:
+        by_heart = training.losses[-1] < untrained
+        way_out = "more text, or fewer steps" if by_heart else "take a smaller --rate"
+        print(f"          worse than before the first step ({untrained:.3f}): {way_out}")
+    elif ahead:
+        print(f"          counting is ahead still ({' and '.join(ahead)}): this takes more steps")
 
 
 def picture(training: Training):

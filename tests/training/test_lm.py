@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,6 +57,35 @@ def test_two_tokens_know_more_than_one(tmp_path, text, capsys):
 def test_a_run_that_is_too_short_says_so(tmp_path, text, capsys):
     assert run(tmp_path / "run", text, "--steps", "1") == 0
     assert "ahead still (unigram and bigram, Kneser-Ney)" in capsys.readouterr().out
+
+
+def test_a_run_that_went_astray_is_not_told_to_take_more_steps(tmp_path, text, capsys):
+    assert run(tmp_path / "run", text, "--steps", "20", "--rate", "100") == 0
+    printed = capsys.readouterr().out
+    assert "worse than before the first step" in printed and "take a smaller --rate" in printed
+    assert "more steps" not in printed
+
+
+@pytest.mark.parametrize(
+    ("held_out", "last", "said"),
+    [(2.0, 0.1, ""), (4.0, 3.0, "this takes more steps"), (6.0, 0.1, "more text, or fewer steps")],
+)
+def test_what_is_ahead_of_a_model_is_told_with_a_way_out(held_out, last, said, capsys):
+    counted = SimpleNamespace(baselines={"unigram": 3.0})
+    curve = [[0, 5.0], [60, held_out]]
+    lm.print_if_behind(SimpleNamespace(tokens=counted, held_out=curve, losses=[5.0, last]))
+    printed = capsys.readouterr().out
+    assert said in printed and bool(said) == bool(printed)
+
+
+def test_a_run_whose_loss_was_no_number_says_how_to_begin_anew(tmp_path, text, capsys):
+    assert run(tmp_path / "run", text, "--steps", "20", "--rate", "1e30") == 1
+    left = tmp_path / "run" / "checkpoint.npz"
+    assert f"begin again with a smaller one. To begin anew there, remove {left}" in (
+        capsys.readouterr().err
+    )
+    left.unlink()
+    assert run(tmp_path / "run", text, "--steps", "2") == 0
 
 
 @pytest.mark.parametrize(("model", "tables"), [("next-token", 1), ("next-token-untied", 2)])

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from scratch_embed.text import toy
+from scratch_embed.text import held_out, toy
 from scratch_embed.text.vectors_files import load
 from scratch_embed.text.word2vec_run import Training
 from scratch_embed.training import word2vec
@@ -68,6 +69,14 @@ def test_vectors_picture_and_results_are_written(text, tmp_path, capsys):
     assert f"{losses['vectors']:.4f}  vectors" in out
     said = [line for line in out.splitlines() if str(tmp_path) not in line]
     assert max(map(len, said)) <= 80
+
+
+def test_vectors_that_are_worse_than_none_are_told(text, tmp_path, capsys, monkeypatch):
+    assert command(text, tmp_path / "a") == 0
+    assert "Worse" not in capsys.readouterr().out
+    monkeypatch.setattr(held_out, "math", SimpleNamespace(log=lambda _: 0.01))
+    assert command(text, tmp_path / "b") == 0
+    assert "Worse than before the first word: take a smaller --lr" in capsys.readouterr().out
 
 
 def test_the_same_options_give_the_same_bytes_and_another_seed_does_not(text, tmp_path):

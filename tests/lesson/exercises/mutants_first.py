@@ -144,6 +144,8 @@ FIRST = [
          "along the wrong axis"),
         ("added", "dp - (dp * p)", "dp + (dp * p)", "adds the shared term"),
         ("overflow", "np.exp(z - z.max(axis=-1, keepdims=True))", "np.exp(z)", "is nan"),
+        ("the mean for the maximum", "z.max(axis=-1, keepdims=True)",
+         "z.mean(axis=-1, keepdims=True)", "is nan"),
         ("one maximum for all", "z.max(axis=-1, keepdims=True)", "z.max()", "is nan"),
     ),
     *of(

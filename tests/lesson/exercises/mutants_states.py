@@ -67,6 +67,9 @@ STATES = [
     ),
     *of(
         "diagnose",
+        ("factor of the first entry",
+         "(code * nudged).sum() / (nudged * nudged).sum()", "code[0, 0] / nudged[0, 0]",
+         "off one entry"),
         ("zeros are off", "np.abs(code - nudged) > allowed", "np.abs(code - nudged) >= allowed",
          "right"),
         ("of each entry", "np.abs(nudged).max()", "np.abs(nudged)", "'right'"),
