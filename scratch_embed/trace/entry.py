@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scratch_embed.gradcheck.quotient import quotient
+from scratch_embed.gradcheck.quotient import moved, quotient
 from scratch_embed.look.numbers import number
 from scratch_embed.rows import RowGrad
 from scratch_embed.trace import replay
@@ -70,7 +70,7 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
         stages = f"{short(total - value)} + {factor(value)}", short(total)
         why = f"added to the {part.number - 1} of {part.of} parts that were there"
         lines.append(Line(f"{name} so far", stages, total, why))
-    lines += _nudge(trace, Use(made, part.place), index, part)
+    lines += _nudge(trace, Use(made, part.place), index, part, at.incoming)
     lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place)
     return Working(f"{name}, {which(part)}", tuple(lines), value)
 
@@ -146,7 +146,7 @@ def _signed(values) -> str:
     return " ".join(texts + [f"{'-' if x < 0 else '+'} {short(abs(x))}" for x in values[1:]])
 
 
-def _nudge(trace: Trace, use: Use, index, part: Part) -> list[Line]:
+def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> list[Line]:
     """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
     value, single = value_at(part.value, index), part.value.dtype == np.float32
     name, work = entry(use.name, index), replay.work(trace, [use], LARGE)
@@ -166,6 +166,8 @@ def _nudge(trace: Trace, use: Use, index, part: Part) -> list[Line]:
         fine = value_at(replay.in_double(trace, use), index)
         if _judge(slope, fine, above, h, False):
             verdict = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
+    if verdict == DIFFERS and _is_right_here(use, index, incoming, value, single):
+        verdict = f"{DIFFERS}, as what arrives does: this step is right"
     digits = 6 - round(math.log10(h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     return [
@@ -174,6 +176,19 @@ def _nudge(trace: Trace, use: Use, index, part: Part) -> list[Line]:
         Line("nudge", (f"{short(above - below)} / {2 * h:g}", short(slope)), slope),
         Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
     ]
+
+
+def _is_right_here(use: Use, index, incoming: np.ndarray, value: float, single: bool) -> bool:
+    """Whether the step passes on what arrives as it should, whatever that is: beside it, another
+    nudge shows how far sum(out * incoming) moves with the entry."""
+
+    def passed(t: float) -> float:
+        out = replay.rerun(use.at, {use.place: moved(use.value, index, t)})
+        return float((out * np.asarray(incoming)).sum())
+
+    h, above, below = _measured(passed, value, single)
+    slope = quotient({h: above, -h: below}.__getitem__, h)
+    return bool(_judge(slope, value, above, h, single))
 
 
 def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[float, ...]:

@@ -186,6 +186,28 @@ def test_a_learners_own_wrong_backward_is_told():
     assert walk.entry(2).lines[0].value == pytest.approx(2 * walk.entry(2).value, rel=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_steps_before_a_wrong_one_are_told_from_it(dtype):
+    """What reaches them is off, and what they make of it is right; a second wrong one is told."""
+    cubed = differentiable(lambda x: (x**3, x), lambda dout, x: dout * x**2, "cubed")
+    halved = differentiable(lambda x: (x / 2, ()), lambda dout, saved: dout, "halved")
+    rng = np.random.default_rng(0)
+    E, W, R = (rng.standard_normal(shape).astype(dtype) for shape in ((4, 3), (3, 2), (3, 2)))
+    E, W = (Tensor(array, requires_grad=True, name=name) for array, name in ((E, "E"), (W, "W")))
+    walk = trace((cubed(F.tanh(halved(F.lookup(E, [1, 2, 1])) @ W)) * R).sum())
+    said = {}
+    for part, index, working in every_entry(walk):
+        if part.value[index]:
+            op = next(at.op for at in walk.backward if any(p is part for p in at.parts))
+            names = [line.name for line in working.lines]
+            said.setdefault(op, set()).add(working.lines[names.index("nudge") + 1].value)
+    astray = {f"{DIFFERS}, as what arrives does: this step is right"}
+    assert said == {
+        "sum": {AGREES}, "mul": {AGREES}, "cubed": {DIFFERS}, "tanh": astray, "matmul": astray,
+        "halved": {DIFFERS}, "lookup": astray,
+    }  # fmt: skip
+
+
 def test_an_option_that_holds_a_row_still_differs_on_purpose():
     E = leaf(5, 2)
     walk = trace(F.lookup(E, np.array([1, 2]), padding_idx=1), np.ones((2, 2)))
