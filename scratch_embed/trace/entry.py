@@ -162,6 +162,8 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
         return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
     verdict = _judge(slope, value, above, h, single) or _option(use.at, index)
     verdict = verdict or (KINK if _is_kink(f, value) else RANDOM if f(0.0) != f(0.0) else DIFFERS)
+    if verdict == DIFFERS and _falls_to(f, value, single):
+        verdict = f"{AGREES}: with smaller nudges the quotient falls to it"
     if verdict == DIFFERS and single:
         fine = value_at(replay.in_double(trace, use), index)
         if _judge(slope, fine, above, h, False):
@@ -224,6 +226,17 @@ def _is_kink(f: Callable[[float], float], value: float) -> bool:
     bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature, which falls with h
     doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
     return low - doubt <= value <= high + doubt and high - low > 10 * doubt
+
+
+def _falls_to(f: Callable[[float], float], value: float, single: bool) -> bool:
+    """Whether the quotient comes to `value` as h goes to 0, in proportion to h: so it does where a
+    curve begins, as at 0 of relu(x)^2, whose quotient is h / 2."""
+    larger, h = STEPS[:2]
+    first, second = ((f(step) - f(-step)) / (2 * step) for step in (larger, h))
+    here = f(0.0)
+    limit = (larger * second - h * first) / (larger - h)
+    falls = abs(first - second) > 10 * ROUNDING * abs(here) / h
+    return falls and bool(_judge(limit, value, here, h, single))
 
 
 def _option(at: ForwardStep, index: tuple[int, ...]) -> str:

@@ -64,6 +64,24 @@ def test_backward_at_a_kink_lies_between_two_slopes():
     assert "DIFFERS" in str(walk)
 
 
+def test_backward_where_a_curve_begins_agrees_and_a_wrong_one_does_not():
+    """relu(x)^2 has the slope 0 at 0, and its quotient is h / 2: the rows of padding are zeros."""
+    E = Embedding(4, 2, padding_idx=0, rng=0, dtype=np.float64)
+    bag = Tensor(np.zeros((2, 2)), requires_grad=True)
+    wrong = differentiable(F.relu.forward, lambda dout, saved: dout + 1e-6, name="wrong")
+    for relu, verdict in ((F.relu, "falls to it"), (wrong, "DIFFERS")):
+        x = Tensor(np.zeros(2), requires_grad=True)
+        walk = trace(((relu(x) * np.array([2.0, 3.0])) ** 2).sum())
+        assert verdict in walk.text(len(walk))
+    for loss in (
+        ((F.relu(E([0, 2])) @ np.ones((2, 3))) ** 2).sum(),
+        (F.embedding_bag(bag, [[0, 1]], mode="max") ** 2).sum(),
+    ):
+        walk = trace(loss)
+        said = [walk.text(len(walk), entry=(0, (0, d))) for d in range(2)]
+        assert not any("DIFFERS" in text for text in said)
+
+
 @pytest.mark.parametrize("index", [(slice(None), [0, 1]), ([0, 2], 0), (0, [0, 1])])
 def test_an_index_of_several_parts_can_be_walked(index):
     a = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="a")

@@ -15,7 +15,7 @@ def summed(at: ForwardStep, index: Index) -> list[str]:
     if given.value.ndim == 0:
         return []
     every = range(given.value.ndim)
-    axes = every if saved.axis is None else np.atleast_1d(saved.axis) % given.value.ndim
+    axes = every if saved.axis is None else saved.axis
     kept = iter(index if not saved.keepdims else [i for k, i in enumerate(index) if k not in axes])
     line = given.value[tuple(slice(None) if k in axes else next(kept) for k in every)].reshape(-1)
     if not len(line):

@@ -12,8 +12,7 @@ from scratch_embed.trace.walk import ForwardStep
 def sum_or_mean(at: ForwardStep, place: int, index: Index) -> Slopes:
     """A sum moves as its terms do, a mean n times less."""
     saved = at.node.saved
-    axes = range(len(index)) if saved.axis is None else np.atleast_1d(saved.axis) % len(index)
-    summed = {int(axis) for axis in axes}
+    summed = set(range(len(index)) if saved.axis is None else saved.axis)
     o = [0 if k in summed else i for k, i in enumerate(index)]
     o = o if saved.keepdims else [i for k, i in enumerate(o) if k not in summed]
     count = at.inputs[0].value.size // max(at.out.size, 1)
