@@ -89,7 +89,9 @@ def judge(
         if not rows[method].passed:
             found[method], rows[method] = near, said.row(near)
     if said.row(near).passed and all(rows[method].passed for method in real):
-        return said.row(near)._replace(true=true)  # if any, the complex step alone disagrees
+        alone = "complex" in rows and not rows["complex"].passed
+        row = said.against(found["complex"], near) if alone else said.row(near)
+        return row._replace(true=true)
     if is_kink(line, None if place.index is None else said.slope, point.noise):
         return said.row(doubted, KINK)
     return _decided(rows)._replace(true=true)
@@ -119,6 +121,18 @@ class _Said(NamedTuple):
         if self.zero or self.why or abs(self.analytic) > REMAINDER or not got.value:
             return False
         return 8 * got.noise > max(abs(got.value), abs(self.analytic))
+
+    def against(self, exact: Measured, real: Measured) -> Row:
+        """The comparison where the complex step alone disagrees with backward.
+
+        Where some operation is not analytic it is wrong, and the real step contradicts it. Where
+        the real step agrees with both, it is only coarser, and tells nothing if it is too coarse.
+        """
+        size, doubt = max(abs(exact.value), abs(real.value)), 8 * real.noise
+        row = self.row(real)
+        if abs(exact.value - real.value) > doubt + 1e-6 * size or row.verdict not in (OK, NOISE):
+            return row
+        return self.row(exact) if doubt <= 0.01 * size else row._replace(verdict=NOISE)
 
     def row(self, got: Measured, verdict: str | None = None) -> Row:
         """The comparison with one measurement."""

@@ -199,19 +199,25 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
 
     With None for the slope they need only stay apart: along a direction in which several entries
     come to a kink at once, what lies between the two sums is not what lies between the slopes.
+    Backward may give the very slope from one side, which curvature would bring out of reach but
+    for half a step more: of the two, it cancels.
     """
     jumps = []
     for k in (1, 2, 3):
         h = line.step(CENTRAL_STEP / 16**k)
         if line.side or not h:
             break
-        here, above, below = line(0.0), line(h), line(-h)
-        left, right = (here - below) / h, (above - here) / h
+        here = line(0.0)
+        left, right = ((line(step) - here) / step for step in (-h, h))
         doubt = 1e-6 * max(abs(left), abs(right)) + 8 * noise / h
         if not abs(right - left) > 10 * doubt:  # rounding at this step could explain as much
             break
-        if slope is not None and not min(left, right) - doubt <= slope <= max(left, right) + doubt:
-            return False
+        if slope is not None:
+            nearer = ((line(step) - here) / step for step in (-h / 2, h / 2))
+            straight = [2 * near - far for near, far in zip(nearer, (left, right))]
+            ends = left, right, *straight
+            if not min(ends) - doubt <= slope <= max(ends) + doubt:
+                return False
         jumps.append(abs(right - left))
     return len(jumps) > 1 and jumps[-1] > 0.5 * jumps[0]
 

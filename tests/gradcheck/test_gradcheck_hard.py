@@ -103,6 +103,11 @@ KINKS = {
         lambda E: F.embedding_bag(E, np.array([[0, 1], [2, 3]]), mode="max"),
         of(1.0, 2.0, 1.0, 2.0, 0.0, 5.0, 0.0, 4.0, shape=(4, 2)),
     ),
+    "a tie that bends": (
+        lambda E: F.exp(-5 * F.embedding_bag(E, np.array([[0, 1]]), mode="max")),
+        of(0.0, 0.0, shape=(2, 1)),
+    ),
+    "x + relu(x), and a bend": (lambda x: F.exp(-5 * (x + F.relu(x))), of(0.0, 0.1, 0.0)),
 }  # fmt: skip
 
 
@@ -237,3 +242,31 @@ def test_what_an_option_leaves_out_is_known_above_a_table_that_was_computed(opti
     }
     wrong = differentiable(lambda x: (2 * x, ()), lambda d, saved: 3 * d, name="twice")
     assert not gradcheck(lambda E: F.lookup(wrong(E), ids, **options), E).passed
+
+
+# ---- the complex step where the real ones are too coarse -----------------------------------------
+
+
+@pytest.mark.parametrize("method", ["complex", "all"])
+@pytest.mark.parametrize(("scale", "beside"), [(1e-6, 10.0), (1e-5, 100.0), (1e-8, 1e3)])
+def test_small_slopes_beside_a_large_loss_are_told_by_the_complex_step(method, scale, beside):
+    """A mean over many positions has such: real steps see four digits of them, or none."""
+
+    def fn(x, c):
+        times = differentiable(lambda x: (x, ()), lambda dout, saved: dout * c, name="times")
+        return (F.exp(times(x)) * scale).sum() + beside
+
+    x = of(0.3, -0.7, 1.2)
+    assert gradcheck(lambda x: fn(x, 1.0), x, method=method).passed
+    for c in (0.0, 1.001, 1.1):
+        report = gradcheck(lambda x, c=c: fn(x, c), x, method=method)
+        assert not report.passed and OK not in {row.verdict for row in report.rows}
+
+
+def test_where_the_complex_step_is_wrong_the_real_ones_overrule_it():
+    size = differentiable(lambda x: (np.abs(x), np.sign(x.real)), lambda d, s: d * s, name="size")
+    for scale, beside in ((1.0, 0.0), (1e-5, 10.0)):
+        report = gradcheck(
+            lambda x, s=scale, b=beside: (size(x) * x * s).sum() + b, of(2.0, -1.0), method="all"
+        )
+        assert report.passed, report
