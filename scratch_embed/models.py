@@ -9,6 +9,7 @@ import numpy as np
 
 from scratch_embed.arguments import array_of, check_count, check_flag
 from scratch_embed.functional import cross_entropy, tanh
+from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.embedding import Embedding
 from scratch_embed.layers.layer import Layer
 from scratch_embed.learning import Learning
@@ -93,7 +94,8 @@ def train(
     """Take `steps` steps on random (token, next token) pairs of the 1-D array `tokens`.
 
     `progress` wraps the loop, as tqdm does, and may end it early: the losses are those of the steps
-    that were taken. Stopped there, the model is as its last whole step left it.
+    that were taken. Stopped there, the model is as its last whole step left it. Raises what
+    `kernels.check_ids` raises for tokens that the model has no rows for.
     """
     tokens, steps = array_of(tokens, "tokens"), check_count(steps, "steps", 0)
     batch_size = check_count(batch_size, "batch_size")
@@ -101,6 +103,7 @@ def train(
         raise ValueError(
             f"tokens has shape {tokens.shape}; it must be (N,), and a pair (token, next) needs two"
         )
+    tokens = check_ids(tokens, model.embed.num_embeddings, "tokens")
     rng = np.random.default_rng(rng)
     start = model.embed.weight.data.copy()
     updates = np.zeros(model.embed.num_embeddings, dtype=np.int64)

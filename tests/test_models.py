@@ -25,6 +25,10 @@ def test_a_training_wants_its_own_optimizer_and_one_row_of_tokens():
     sgd = SGD(new.parameters(), lr=0.1)
     with pytest.raises(ValueError, match=r"tokens has shape \(2, 3\); it must be \(N,\)"):
         train(new, np.zeros((2, 3), int), sgd, 1, 2)
+    with pytest.raises(IndexError, match=r"tokens\[100\] = 5 is too large"):  # drawn or not
+        train(new, np.array([0] * 100 + [5]), sgd, 1, 2)
+    with pytest.raises(TypeError, match=r"tokens\[0\] = 1\.0"):
+        train(new, [1.0, 2.0, 3.0], sgd, 1, 2)
     with pytest.raises(ValueError, match="steps is -3"):
         train(new, np.arange(5), sgd, -3, 2)
     with pytest.raises(ValueError, match="batch_size is 0"):

@@ -125,9 +125,11 @@ def check_targets(
     if (targets < 0).any():
         at = np.argwhere(targets < 0)[0].tolist()
         given = targets[tuple(at)]
+        only = f"of others only ignore_index={ignore_index} is left out"
+        way_out = f"if it marks what is not to be learned, say ignore_index={given}"
         raise IndexError(
             f"targets{at or ''} = {given} is negative: targets must be in 0..{shape[-1] - 1}, the "
-            f"classes. If it marks what is not to be learned, say ignore_index={given}"
+            f"classes; {way_out if ignore_index is None else only}"
         )
     targets = check_ids(targets, shape[-1], "targets").reshape(-1)
     kept = kept.reshape(-1)

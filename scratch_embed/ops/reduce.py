@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from scratch_embed.arguments import check_flag
 from scratch_embed.kernels import sum_over
@@ -17,7 +18,7 @@ from scratch_embed.kernels import sum_over
 
 class SumSaved(NamedTuple):
     shape: tuple[int, ...]  # of the input
-    axis: int | tuple[int, ...] | None
+    axis: tuple[int, ...] | None
     keepdims: bool
 
 
@@ -44,13 +45,25 @@ def _broadcast_back(dout: np.ndarray, saved: SumSaved) -> np.ndarray:
     return np.broadcast_to(dout, saved.shape)
 
 
+def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
+    """The axes that are summed, counted from 0; NumPy looks at them for small arrays only."""
+    if axis is None:
+        return None
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if any(isinstance(i, bool) or not isinstance(i, (int, np.integer)) for i in given):
+        raise TypeError(f"axis is {axis!r}; it must be a whole number, a tuple of them, or None")
+    return normalize_axis_tuple(given, ndim)
+
+
 def sum_forward(a, axis=None, keepdims: bool = False):
     """out = sum of a over `axis` (all of it when axis is None)
 
-    Raises NumPy's AxisError, a ValueError, for an axis that is not there.
+    Raises TypeError for an axis that is neither a whole number nor a tuple of them, and NumPy's
+    AxisError, a ValueError, for one that is not there; a single number has none.
     """
     check_flag(keepdims, "keepdims")  # several axes are one tuple: x.sum((0, 1))
-    return sum_over(a, axis, keepdims), SumSaved(a.shape, axis, keepdims)
+    axes = _axes(axis, np.ndim(a))
+    return sum_over(a, axes, keepdims), SumSaved(a.shape, axes, keepdims)
 
 
 def sum_backward(dout, saved: SumSaved):
@@ -61,18 +74,19 @@ def sum_backward(dout, saved: SumSaved):
 def mean_forward(a, axis=None, keepdims: bool = False):
     """out = mean of a over `axis` (all of it when axis is None)
 
-    Raises ValueError for an axis that is not there, and where a mean of no numbers is asked for.
+    Raises what `sum_forward` raises, and ValueError where a mean of no numbers is asked for.
     Where an empty array leaves no mean to take, as (0, 3) along axis 1, the answer is empty.
     """
     check_flag(keepdims, "keepdims")
-    total = sum_over(a, axis, keepdims)
+    axes = _axes(axis, np.ndim(a))
+    total = sum_over(a, axes, keepdims)
     if total.size and not a.size:
         raise ValueError(
             f"mean of an empty array of shape {a.shape}: along axis {axis} there are no "
             "numbers, and 0 / 0 is not defined; leave such a batch out, or take the sum"
         )
     count = a.size // total.size if total.size else 1
-    return total / count, SumSaved(a.shape, axis, keepdims)
+    return total / count, SumSaved(a.shape, axes, keepdims)
 
 
 def mean_backward(dout, saved: SumSaved):

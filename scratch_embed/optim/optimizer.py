@@ -251,6 +251,11 @@ class Optimizer:
         check_unmasked(g, f"{param.name or 'param'}.grad")
         if g.shape != w.shape:
             raise ValueError(f"gradient{whose} of shape {g.shape} for a tensor of shape {w.shape}")
+        if w.dtype.char not in "fdFD":
+            raise TypeError(
+                f"the parameter{whose} is {w.dtype}; a rule moves float32, float64, complex64 or "
+                "complex128: write param.data = param.data.astype(np.float32)"
+            )
         if g.dtype != w.dtype and not np.can_cast(g.dtype, w.dtype, "same_kind"):
             raise TypeError(f"gradient{whose} is {g.dtype} for a tensor of {w.dtype}")
         if w.dtype.kind == "c" and not self.complex_too:

@@ -124,7 +124,9 @@ def load(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
 
     limit : read this many words at most, the first ones.
 
-    Text and .bin come as float32 (`read_vectors` takes a dtype); the others keep their dtype.
+    Of a word that comes twice, text keeps the first row, as large files in circulation have such;
+    the other formats refuse it (`read_vectors` lets you choose). Text and .bin come as float32
+    (`read_vectors` takes a dtype); the others keep their dtype.
     Raises ValueError for a pickle, such as gensim's own .kv: reading one runs what is in it; and
     for a file that is packed, such as .gz.
     """

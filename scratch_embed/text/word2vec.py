@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import check_count, is_real
+from scratch_embed.arguments import array_of, check_count, is_real
 from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")
 NOTHING = "no word that was kept has a neighbour: give more text, or a larger subsample_at"
+LARGEST = np.iinfo(np.int64).max  # an id of any table
 LEAST_OTHERS = 1e-6  # of all draws; to draw another word than the commonest would take for ever
 
 
@@ -53,7 +54,7 @@ class Negatives:
     """
 
     def __init__(self, counts, power: float = 0.75):
-        counts = np.asarray(counts, dtype=np.float64)
+        counts = array_of(counts, "counts").astype(np.float64)
         if counts.ndim != 1 or not (np.isfinite(counts) & (counts >= 0)).all():
             raise ValueError(f"counts must be (V,), finite and >= 0; their shape is {counts.shape}")
         if np.count_nonzero(counts) < 2:
@@ -87,6 +88,7 @@ class Negatives:
 def windows(ids: np.ndarray, window: int, rng: np.random.Generator | None = None) -> Windows:
     """The neighbours of every place, up to `window` on each side; at the ends there are fewer.
 
+    ids (N,) are whole numbers; raises what `kernels.ids.check_sequence` does for anything else.
     With `rng` each place draws a width of its own from 1 .. window, so near words count more, as
     in word2vec; with None all windows are full. Places without a neighbour are left out.
 
@@ -94,7 +96,7 @@ def windows(ids: np.ndarray, window: int, rng: np.random.Generator | None = None
     [[0, 8], [7, 9], [8, 0]]
     """
     window = check_count(window, "window")
-    ids = np.asarray(ids)
+    ids = check_sequence(ids, LARGEST)
     shifts = np.concatenate([np.arange(-window, 0), np.arange(1, window + 1)])
     width = np.full(len(ids), window) if rng is None else rng.integers(1, window + 1, len(ids))
     places = np.arange(len(ids))[:, None] + shifts
@@ -122,13 +124,16 @@ def subsample(
     f(w) is the share of w in the text, t the threshold (Mikolov et al. 2013b, equation 5). A word
     of share 0.04 is kept with probability 0.158 at t = 0.001. A threshold of 0 thins out nothing.
 
-    Raises ValueError for a threshold that is negative or not finite.
+    Raises ValueError for a threshold that is negative or not finite, IndexError for an id that has
+    no count.
     """
     if not (is_real(threshold) and 0 <= threshold < np.inf):
         raise ValueError(f"threshold is {threshold!r}; it must be a share, or 0 to keep every word")
+    counts = array_of(counts, "counts")
+    ids = check_sequence(ids, len(counts))
     if not threshold:
         return ids
-    share = np.maximum(np.asarray(counts)[ids], 1) / np.sum(counts)
+    share = np.maximum(counts[ids], 1) / np.sum(counts)
     return ids[rng.random(len(ids)) < np.sqrt(threshold / share)]
 
 

@@ -178,6 +178,8 @@ def test_what_is_no_index_is_not_taken_for_one_that_no_target_has(given):
 def test_options_that_leave_nothing_or_do_not_exist_are_named():
     with pytest.raises(IndexError, match=r"targets\[1\] = -100 .*0..1.*say ignore_index=-100"):
         F.cross_entropy(LOGITS, [0, -100, 1])
+    with pytest.raises(IndexError, match=r"targets\[2\] = -7 .*only ignore_index=-100"):
+        F.cross_entropy(LOGITS, [0, -100, -7], ignore_index=-100)
     with pytest.raises(ValueError, match="all 2 are ignored"):
         F.cross_entropy(np.zeros((2, 2)), [1, 1], ignore_index=1)
     with pytest.raises(ValueError, match="'max'.*'mean', 'sum' or 'none'"):

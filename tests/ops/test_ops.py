@@ -332,6 +332,20 @@ def test_bad_input_is_named(name, args, error, words):
         halves(name)[0](*args)
 
 
+@pytest.mark.parametrize("name", ["sum", "mean"])
+@pytest.mark.parametrize("shape", [(2, 3), (100, 200)])
+def test_an_axis_is_looked_at_whatever_the_size(name, shape):
+    """NumPy does so for small arrays; of large ones True was the axis 1."""
+    op, x = getattr(F, name), np.ones(shape)
+    for axis in (True, False, [0, 1], np.array([0, 1]), {0}, 1.0):
+        with pytest.raises(TypeError, match="it must be a whole number, a tuple of them, or None"):
+            op(x, axis)
+    for axis, out in ((np.int64(1), shape[:1]), ((-1, 0), ()), ((), shape)):
+        assert op(x, axis).shape == out
+    with pytest.raises(ValueError, match="axis 0 is out of bounds for array of dimension 0"):
+        op(np.float64(2), 0)
+
+
 def test_an_axis_to_join_along_must_be_there():
     with pytest.raises(ValueError, match="axis 3 is out of bounds"):
         F.concatenate(Z, Z, axis=3)

@@ -385,3 +385,15 @@ def test_steps_counted_in_a_byte_go_on_past_its_end():
         optimizer.step()
         ends.append((optimizer.state[0]["t"], w.data.tolist()))
     assert ends[0] == ends[1] and ends[0][0] == 256
+
+
+def test_a_parameter_of_another_precision_is_told_before_a_state_is_made():
+    """Of float16: the zeros that were put into the state barred the way back."""
+    w = Tensor(np.ones(2, np.float32), requires_grad=True, name="w")
+    optimizer = Adam([w], lr=0.1)
+    w.data, w.grad = w.data.astype(np.float16), np.ones(2, np.float16)
+    with pytest.raises(TypeError, match="the parameter of w is float16; a rule moves"):
+        optimizer.step()
+    w.data, w.grad = w.data.astype(np.float32), w.grad.astype(np.float32)
+    optimizer.step()
+    np.testing.assert_allclose(w.data, 0.9, rtol=1e-6)

@@ -14,6 +14,7 @@ from scratch_embed.text.word2vec import Negatives, pairs, subsample, train, wind
 from tests.wrong_backward import caught, leaf
 
 LN3 = np.log(3)
+RNG = np.random.default_rng(0)
 
 
 def test_skip_gram_by_hand():
@@ -147,6 +148,23 @@ def test_bad_input_is_explained(use, words):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("use", "error", "words"),
+    [
+        (lambda: pairs(np.ma.masked_equal([1, 2, 3], 2), 1), TypeError, "mask"),
+        (lambda: windows([[1, 2], [3, 4]], 1), ValueError, r"ids have shape \(2, 2\)"),
+        (lambda: pairs([1.0, 2.0], 1), TypeError, r"ids\[0\] = 1\.0"),
+        (lambda: windows([1, -1], 1), IndexError, r"ids\[1\] = -1 is negative"),
+        (lambda: subsample([-1, 0], [3, 4], 0.1, RNG), IndexError, r"ids\[0\] = -1 is negative"),
+        (lambda: subsample([0, 2], [3, 4], 0, RNG), IndexError, r"ids\[1\] = 2 is too large"),
+        (lambda: Negatives(np.ma.masked_equal([1.0, 2.0, 50.0], 50.0)), TypeError, "mask"),
+    ],
+)
+def test_ids_and_counts_are_looked_at_by_every_part(use, error, words):
+    with pytest.raises(error, match=words):
+        use()
+
+
 def test_a_step_size_that_is_too_large_is_told_and_gives_no_nan():
     """256 examples at once over 40 words move each row many times over."""
     tokens = toy.zipf_classes(4000, 40, 5).tokens
