@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from scratch_embed.ending import ended
 from scratch_embed.files import alone_in
-from scratch_embed.training.run import CHECKPOINT, Run, computing, load_run, unfinished
+from scratch_embed.training.run import CHECKPOINT, Run, computing, load_run, maker, unfinished
 
 
 class Number(NamedTuple):
@@ -140,6 +140,11 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         raise ValueError(
             f"{options.out} holds a run that has not ended: --resume goes on with it, and another "
             f"--out begins beside it. To begin anew there, remove {options.out / CHECKPOINT}."
+        )
+    if not saved and maker(options.out) not in (None, made.prog):
+        raise ValueError(
+            f"{options.out} holds a run of {maker(options.out)}, which would be written over: give "
+            f"another --out, or remove {options.out / 'results.json'}"
         )
     if saved:
         begun = saved.pop("options", None)

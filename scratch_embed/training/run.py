@@ -8,6 +8,7 @@ return run.finish(results, figure)
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import time
@@ -84,7 +85,7 @@ class Run:
 
     def finish(self, results: dict, figure=None, more: tuple[Path, ...] = ()) -> int:
         """Write results and picture, tell all files written; returns the exit code of success."""
-        results = {"options": computing(self.options), **results}
+        results = {"command": self._command, "options": computing(self.options), **results}
         for path in (*more, *write_results(self.options.out, results, figure)):
             print(path)
         return 0
@@ -97,6 +98,15 @@ def computing(options: argparse.Namespace) -> dict:
         for name, value in vars(options).items()
         if name not in PLACES
     }
+
+
+def maker(folder: Path) -> str | None:
+    """The command whose results lie in a folder; None where there are none that say so."""
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return results.get("command") if isinstance(results, dict) else None
 
 
 def unfinished(folder: Path) -> bool:

@@ -78,6 +78,16 @@ def test_another_option_than_it_was_begun_with_is_told(tmp_path, capsys):
     assert parsed(tmp_path, "--resume", "--steps", "9", "--save-every", "1").options.steps == 9
 
 
+def test_a_finished_run_of_another_command_is_not_written_over(tmp_path):
+    parsed(tmp_path).finish({})
+    other = command.parser("other", "A title.\n\nAnother.")
+    with pytest.raises(ValueError, match=r"holds a run of scratch-embed trial.*another --out"):
+        command.parse(other, ["--out", str(tmp_path)])
+    for content in ("[1]", "no json", "{}"):  # of somebody else: nothing is known of it
+        (tmp_path / "results.json").write_text(content)
+        assert command.parse(other, ["--out", str(tmp_path)]).saved == {}
+
+
 def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):
     checkpoint.save(tmp_path / CHECKPOINT, options={"steps": 1}, step=3)
     with pytest.raises(SystemExit):
