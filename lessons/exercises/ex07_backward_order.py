@@ -92,7 +92,7 @@ def _waiting_for_all(tape, leaves):
 
 
 WAITS = {
-    ("backward waits for a part from a line that leads nowhere: it never comes", r"\+= *1\b"):
+    ("backward lets a line that leads nowhere keep others from passing on", r"\+= *1\b|break"):
         _waiting_for_all,
 }  # fmt: skip
 

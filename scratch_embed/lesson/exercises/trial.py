@@ -138,6 +138,9 @@ class Trial:
         except error:
             self.found["refusals"] = f"{error.__name__} where it is due"
             return
+        except (ValueError, LookupError, AssertionError) as other:  # a refusal of another kind
+            sentence = f"{name} must raise {error.__name__} {because}, and raises {_named(other)}"
+            raise Wrong(sentence, told(arguments), named=True, pattern=REFUSES) from None
         sentence = f"{name} must raise {error.__name__} {because}, and returns an answer"
         raise Wrong(sentence, told(arguments), pattern=REFUSES)
 
@@ -246,6 +249,11 @@ def litter(values: Iterable[Any]) -> None:
 def told(arguments: Mapping[str, Any]) -> str:
     """The arguments of a call, one below the other."""
     return "\n".join(shown(name, value) for name, value in arguments.items())
+
+
+def _named(error: Exception) -> str:
+    """ValueError: what it says"""
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
 def _same_mistake(

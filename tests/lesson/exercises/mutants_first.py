@@ -55,6 +55,7 @@ FIRST = [
         "lookup_forward",
         ("negative ids wrap", "ids.min() < 0 or ", "", "must raise IndexError for id -1"),
         ("one id refused", "ids.min() < 0", "(ids == -1).any()", "IndexError for id -3"),
+        ("another error", "raise IndexError", "raise ValueError", "raises ValueError: ids must"),
         ("no check at all", "ids.size and", "False and", "must raise IndexError for id -1"),
         ("ids flattened", "E[ids]", "E[ids.reshape(-1)]", "has shape (1, 3) and must have"),
         ("ids counted from 1", "return E[ids]", "return E[ids - 1]", "counts rows from 1"),
