@@ -70,7 +70,8 @@ def assigned(point) -> list[Cause]:
     found = []
     for position, (tensor, grad) in enumerate(zip(point.checked, point.grads)):
         parts = [part.grad for part in point.walk.parts if part.tensor is tensor]
-        if len(parts) > 1 and any(close(grad, part) for part in parts):
+        alone = any(close(grad, part) for part in parts) and not close(grad, sum(parts))
+        if len(parts) > 1 and alone:
             sentence = (
                 f"the gradient of {point.name(position)} is set instead of added to: it has "
                 f"{len(parts)} contributions, and only one is left"

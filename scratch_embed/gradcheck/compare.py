@@ -94,6 +94,8 @@ def judge(
         return row._replace(true=true)
     if is_kink(line, None if place.index is None else said.slope, point.noise):
         return said.row(doubted, KINK)
+    if place.index is not None and is_kink(line, None, point.noise) and point.sound:
+        return said.row(doubted, KINK)  # of several operations at once, each right by itself
     return _decided(rows)._replace(true=true)
 
 

@@ -38,6 +38,17 @@ def diagnose(point) -> list[Cause]:
     return list(dict.fromkeys(found))[:MOST]
 
 
+def is_sound(point) -> bool:
+    """Whether every operation is right by itself, and no way leads past the tape.
+
+    Where a number of 0 goes into several relus, each may answer 0 or 1 and be right, and what comes
+    together then need not lie between the slopes from left and right.
+    """
+    if point.broken is not None or point.changed or point.walk.overwrites:
+        return False
+    return not (wrong_operations(point) or off_the_tape(point) or assigned(point))
+
+
 def wrong_operations(point) -> list[Cause]:
     """Operations whose contribution differs from what nudging their input says.
 

@@ -78,8 +78,9 @@ def weighed(case: Case) -> str | None:
         share, given = case.owed(alone), answers(case, alone)
         if share is None or len(given) != 1:
             return None
-        if share.any():  # nothing goes through an empty bag
-            factors[n] = np.vdot(share, given[0]) / np.vdot(share, share)
+        size = np.vdot(share, share)
+        if size:  # nothing goes through an empty bag
+            factors[n] = np.vdot(share, given[0]) / size
         if not np.abs(given[0] - factors[n] * share).max() <= 1e-7 * np.abs(share).max(initial=0):
             return None
     at = int(np.argmax(np.abs(factors - 1)))

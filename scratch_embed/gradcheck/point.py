@@ -6,13 +6,14 @@ Everything here happens once, before anything is nudged.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
 from scratch_embed.gradcheck import surrogates
 from scratch_embed.gradcheck.beside import misshapen
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.diagnose import once_only
+from scratch_embed.gradcheck.diagnose import is_sound, once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
@@ -45,6 +46,7 @@ class Point:
     broken : why backward raised an error, the first time or when run again, or None.
     noise : rounding error in one evaluation of L.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
+    sound : whether every operation is right by itself; found when first asked for.
     """
 
     def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], rng):
@@ -69,6 +71,8 @@ class Point:
         floor = np.finfo(float).eps * float(np.abs(self.out.data * self.cotangent).sum())
         self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
+
+    sound = cached_property(is_sound)
 
     def line(self, tensor: Tensor, index=None, direction=None) -> Line:
         """L along one entry or one direction, on the side that max_norm leaves alone."""

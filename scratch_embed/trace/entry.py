@@ -43,6 +43,7 @@ ROUNDING = 8 * np.finfo(float).eps  # of a loss, beside its size
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
 RANDOM = "no verdict, for forward gives other numbers every time"
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
+KINKS = "on a kink of several numbers at once, where none is right; this step is right by itself"
 KINK = "on a kink, where it lies between the slopes from left and right, and is as good as any"
 
 
@@ -169,7 +170,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
         if _judge(slope, fine, above, h, False):
             verdict = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
     if verdict == DIFFERS and _is_right_here(use, index, incoming, value, single):
-        verdict = f"{DIFFERS}, as what arrives does: this step is right"
+        verdict = KINKS if _is_kink(f) else f"{DIFFERS}, as what arrives does: this step is right"
     digits = 6 - round(math.log10(h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     return [
@@ -217,7 +218,7 @@ def _judge(slope: float, value: float, loss: float, h: float, single: bool) -> s
     return AGREES if abs(slope - value) <= allowed + 1e-9 + ROUNDING * abs(loss) / h else ""
 
 
-def _is_kink(f: Callable[[float], float], value: float) -> bool:
+def _is_kink(f: Callable[[float], float], value: float | None = None) -> bool:
     """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
     here, (larger, h) = f(0.0), STEPS[:2]
     before, (low, high) = (
@@ -225,18 +226,22 @@ def _is_kink(f: Callable[[float], float], value: float) -> bool:
     )
     bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature, which falls with h
     doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
-    return low - doubt <= value <= high + doubt and high - low > 10 * doubt
+    between = value is None or low - doubt <= value <= high + doubt
+    return between and high - low > 10 * doubt
 
 
 def _falls_to(f: Callable[[float], float], value: float, single: bool) -> bool:
     """Whether the quotient comes to `value` as h goes to 0, in proportion to h: so it does where a
     curve begins, as at 0 of relu(x)^2, whose quotient is h / 2."""
-    larger, h = STEPS[:2]
-    first, second = ((f(step) - f(-step)) / (2 * step) for step in (larger, h))
-    here = f(0.0)
-    limit = (larger * second - h * first) / (larger - h)
-    falls = abs(first - second) > 10 * ROUNDING * abs(here) / h
-    return falls and bool(_judge(limit, value, here, h, single))
+    here, steps = f(0.0), (10 * STEPS[0], *STEPS[:2])
+    found = [(f(h) - f(-h)) / (2 * h) for h in steps]
+    for k in (1, 2):
+        (larger, h), (first, second) = steps[k - 1 : k + 1], found[k - 1 : k + 1]
+        limit = (larger * second - h * first) / (larger - h)
+        falls = abs(first - second) > 4 * ROUNDING * abs(here) / h
+        if falls and _judge(limit, value, here, h, single):
+            return True
+    return False
 
 
 def _option(at: ForwardStep, index: tuple[int, ...]) -> str:

@@ -128,6 +128,30 @@ def test_a_wrong_gradient_beside_a_kink_is_caught_in_either_mode(mode):
         assert not gradcheck(wrong, KINKS[name][1], mode=mode).passed
 
 
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_a_row_of_zeros_before_several_relus_is_no_alarm(mode):
+    """What they send back together lies between no two slopes, and each is right by itself."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = rng.standard_normal((4, 3))
+        rows[0] = 0
+        E, b = Tensor(rows, requires_grad=True), Tensor(np.zeros(5), requires_grad=True)
+        W = Tensor(rng.standard_normal((3, 5)), requires_grad=True)
+
+        def loss(relu, E, W, b):
+            h = relu(F.lookup(E, [0, 1, 0, 2]) @ W + b)
+            return F.exp(h * 0.3).sum() - (h * np.arange(5.0)).sum()
+
+        report = gradcheck(partial(loss, F.relu), E, W, b, mode=mode, seed=seed)
+        assert report.agrees, report
+        backwards = [lambda g, s: 1.01 * g * ~s[0], lambda g, s: g * ~s[0] + 3 * g * s[1]]
+        for backward in backwards[: 2 if mode == "elementwise" else 1]:  # a way at a kink is blind
+            wrong = differentiable(
+                lambda x: (np.maximum(x, 0), (x <= 0, x == 0)), backward, name="relu"
+            )
+            assert not gradcheck(partial(loss, wrong), E, W, b, mode=mode, seed=seed).agrees
+
+
 def largest(share):
     """The largest of each row, and to each of them `share` of what arrives."""
 

@@ -64,6 +64,19 @@ def test_backward_at_a_kink_lies_between_two_slopes():
     assert "DIFFERS" in str(walk)
 
 
+def test_a_row_of_zeros_before_several_relus_is_told_as_a_kink():
+    """The matrix product passes on what the relus send back, which lies between no two slopes."""
+    rng, told = np.random.default_rng(0), []
+    E = Tensor(np.zeros((1, 3)), requires_grad=True)
+    W = Tensor(rng.standard_normal((3, 5)), requires_grad=True)
+    walk = trace((F.relu(F.lookup(E, [0]) @ W) * rng.standard_normal(5)).sum())
+    for step in range(len(walk.forward) + 1, len(walk) + 1):
+        for place, part in enumerate(walk.steps[step - 1].parts):
+            told += [walk.text(step, entry=(place, at)) for at in np.ndindex(part.value.shape)]
+    assert not any("DIFFERS" in text for text in told)
+    assert any("kink of several numbers at once" in " ".join(text.split()) for text in told)
+
+
 def test_backward_where_a_curve_begins_agrees_and_a_wrong_one_does_not():
     """relu(x)^2 has the slope 0 at 0, and its quotient is h / 2: the rows of padding are zeros."""
     E = Embedding(4, 2, padding_idx=0, rng=0, dtype=np.float64)
