@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scratch_embed.gradcheck.quotient import moved, quotient
+from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.look.numbers import number
 from scratch_embed.rows import RowGrad
 from scratch_embed.trace import replay
@@ -155,10 +155,9 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
         return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
     f = replay.along(trace, [use], index)
     try:
-        h, above, below = _measured(f, value, single)
+        slope, h, above, below = _measured(f, value, single)
     except TypeError as error:
         return [Line("", (f"no nudge: {error}",))]
-    slope = quotient({h: above, -h: below}.__getitem__, h)
     if not math.isfinite(value) or not math.isfinite(slope):
         return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
     verdict = _judge(slope, value, above, h, single) or _option(use.at, index)
@@ -167,6 +166,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
         verdict = f"{AGREES}: with smaller nudges the quotient falls to it"
     if verdict == DIFFERS and single:
         fine = value_at(replay.in_double(trace, use), index)
+        slope, h, above, below = _measured(f, fine, False)
         if _judge(slope, fine, above, h, False):
             verdict = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
     if verdict == DIFFERS and _is_right_here(use, index, incoming, value, single):
@@ -189,21 +189,20 @@ def _is_right_here(use: Use, index, incoming: np.ndarray, value: float, single: 
         out = replay.rerun(use.at, {use.place: moved(use.value, index, t)})
         return float((out * np.asarray(incoming)).sum())
 
-    h, above, below = _measured(passed, value, single)
-    slope = quotient({h: above, -h: below}.__getitem__, h)
+    slope, h, above, _ = _measured(passed, value, single)
     return bool(_judge(slope, value, above, h, single))
 
 
 def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[float, ...]:
-    """(h, f(h), f(-h)) of the first step that agrees; of the largest, where none does.
+    """(quotient, h, f(h), f(-h)) of the first step that agrees; of the largest, where none does.
 
     A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside.
     """
     found = []
     for h in STEPS:
         above, below = f(h), f(-h)
-        found.append((h, above, below))
         slope, noise = (above - below) / (2 * h), ROUNDING * abs(above) / h
+        found.append((slope, h, above, below))
         if _judge(slope, value, above, h, single):
             return found[-1]
         told = noise <= 1e-2 * max(abs(value), abs(slope))  # or a smaller step tells nothing
@@ -220,27 +219,29 @@ def _judge(slope: float, value: float, loss: float, h: float, single: bool) -> s
 
 def _is_kink(f: Callable[[float], float], value: float | None = None) -> bool:
     """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
-    here, (larger, h) = f(0.0), STEPS[:2]
-    before, (low, high) = (
-        sorted(((here - f(-step)) / step, (f(step) - here) / step)) for step in (larger, h)
-    )
-    bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature, which falls with h
-    doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
-    between = value is None or low - doubt <= value <= high + doubt
-    return between and high - low > 10 * doubt
+    here = f(0.0)
+    sides = [sorted(((here - f(-h)) / h, (f(h) - here) / h)) for h in STEPS[:3]]
+    for h, before, (low, high) in zip(STEPS[1:], sides, sides[1:]):
+        bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature: it falls with h
+        doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
+        between = value is None or low - doubt <= value <= high + doubt
+        if between and high - low > 10 * doubt:
+            return True
+    return False
 
 
 def _falls_to(f: Callable[[float], float], value: float, single: bool) -> bool:
     """Whether the quotient comes to `value` as h goes to 0, in proportion to h: so it does where a
-    curve begins, as at 0 of relu(x)^2, whose quotient is h / 2."""
-    here, steps = f(0.0), (10 * STEPS[0], *STEPS[:2])
+    curve begins, as at 0 of relu(x)^2, whose quotient is h / 2. Or to h^2, as any sharp bend does.
+    """
+    here, steps = f(0.0), (10 * STEPS[0], *STEPS)
     found = [(f(h) - f(-h)) / (2 * h) for h in steps]
-    for k in (1, 2):
-        (larger, h), (first, second) = steps[k - 1 : k + 1], found[k - 1 : k + 1]
-        limit = (larger * second - h * first) / (larger - h)
+    for larger, h, first, second in zip(steps, steps[1:], found, found[1:]):
         falls = abs(first - second) > 4 * ROUNDING * abs(here) / h
-        if falls and _judge(limit, value, here, h, single):
-            return True
+        for ratio in (larger / h, (larger / h) ** 2):
+            limit = second + (second - first) / (ratio - 1)
+            if falls and _judge(limit, value, here, h, single):
+                return True
     return False
 
 

@@ -95,6 +95,25 @@ def test_backward_where_a_curve_begins_agrees_and_a_wrong_one_does_not():
         assert not any("DIFFERS" in text for text in said)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_of_zeros_before_a_norm_bends_sharply_and_is_not_a_mistake(dtype):
+    """A norm divides a row of zeros by sqrt(eps): what curves within 1 for others curves within
+    0.003 here, and the first nudge is too long."""
+    rng = np.random.default_rng(0)
+    W, gain = (Tensor(rng.normal(size=s).astype(dtype), requires_grad=True) for s in ((3, 4), 4))
+    target, told = rng.normal(size=(2, 4)).astype(dtype), []
+    for bend in (lambda x: x * x, lambda x: F.sigmoid(x) * x, lambda x: (x - target) ** 2):
+        E = Tensor(np.array([[0, 0, 0], [0.5, -1, 2]], dtype), requires_grad=True)
+        x = F.lookup(E, [0, 1]) @ W
+        for loss in (bend(F.rms_norm(F.relu(x), gain)).sum(), bend(F.rms_norm(x, gain)).sum()):
+            walk = trace(loss)
+            for step in range(len(walk.forward) + 1, len(walk) + 1):
+                for place, part in enumerate(walk.steps[step - 1].parts):
+                    entries = np.ndindex(part.value.shape)
+                    told += [walk.entry(step, (place, at)).text() for at in entries]
+    assert [text for text in told if "DIFFERS" in text] == []
+
+
 @pytest.mark.parametrize("index", [(slice(None), [0, 1]), ([0, 2], 0), (0, [0, 1])])
 def test_an_index_of_several_parts_can_be_walked(index):
     a = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True, name="a")
