@@ -6,6 +6,9 @@ A large loop is cut into parts, and each part owns its own rows of the result: n
 write to the same place, and every row is summed in the order of n. That is why the bits depend
 neither on how many threads there are nor on who takes which part. Inner loops over d are written
 out, because a row slice (`out[n] += values[n]`) is two to four times slower in compiled code.
+
+They fill arrays that they are given, and return no more than a number: to make an array of a result
+Numba runs Python code, and Ctrl-C in the midst of that has ended whole processes.
 """
 
 from __future__ import annotations
@@ -118,34 +121,35 @@ def sum_blocks(sums, values, size, parts):
                     sums[block, d] += values[n, d]
 
 
-def crowded(ids, longest):
-    """The positions of all ids whose last 12 bits are those of more than `longest` ids."""
-    counts = np.zeros(4096, np.int64)
+def count_crowded(counts, ids, longest):
+    """How many ids have last 12 bits that more than `longest` ids have; counts[low] is of all."""
     for n in range(len(ids)):
         counts[ids[n] & 4095] += 1
     total = 0
-    for low in range(4096):
+    for low in range(len(counts)):
         total += counts[low] if counts[low] > longest else 0
-    positions = np.empty(total, np.int64)
-    if total:
-        i = 0
-        for n in range(len(ids)):
-            if counts[ids[n] & 4095] > longest:
-                positions[i] = n
-                i += 1
-    return positions
+    return total
 
 
-def sort(ids, digits, width, shift):
+def crowded(positions, counts, ids, longest):
+    """The positions of these ids."""
+    i = 0
+    for n in range(len(ids)):
+        if counts[ids[n] & 4095] > longest:
+            positions[i] = n
+            i += 1
+
+
+def sort(pairs, moved, ids, digits, width, shift):
     """Radix sort, one digit of `width` bits after the other from the lowest; every pass is stable.
 
-    An id and its position n travel in one integer: the id above, the position in `shift` bits.
+    An id and its position n travel in one integer: the id above, the position in `shift` bits. A
+    pass takes all from one array into the other; they end in `pairs`. Returns how many distinct ids
+    there are.
     """
-    pairs = np.empty(len(ids), np.int64)
-    moved = np.empty(len(ids), np.int64)
     for n in range(len(ids)):
         pairs[n] = (ids[n] << shift) | n
-    mask = (1 << width) - 1
+    mask, there, count = (1 << width) - 1, False, 0
     for digit in range(digits):
         low = shift + digit * width
         place = np.zeros(mask + 2, np.int64)  # where the next id with this digit goes
@@ -159,17 +163,17 @@ def sort(ids, digits, width, shift):
             value = (pairs[n] >> low) & mask
             moved[place[value]] = pairs[n]
             place[value] += 1
-        pairs, moved = moved, pairs
-    return pairs
-
-
-def group(pairs, shift):
-    """Rows, order and starts of sorted pairs of id and position."""
-    count = 0
+        pairs, moved, there = moved, pairs, not there
+    if there:
+        for n in range(len(pairs)):
+            moved[n] = pairs[n]
     for n in range(len(pairs)):
         count += n == 0 or pairs[n] >> shift != pairs[n - 1] >> shift
-    rows, starts = np.empty(count, np.int64), np.empty(count + 1, np.int64)
-    order = np.empty(len(pairs), np.int64)
+    return count
+
+
+def group(rows, order, starts, pairs, shift):
+    """Rows, order and starts of sorted pairs of id and position."""
     u = 0
     for n in range(len(pairs)):
         row = pairs[n] >> shift
@@ -178,5 +182,4 @@ def group(pairs, shift):
             rows[u] = row
             starts[u] = n
             u += 1
-    starts[count] = len(pairs)
-    return rows, order, starts
+    starts[u] = len(pairs)

@@ -122,8 +122,12 @@ def group_rows(ids, num_rows: int) -> Groups:
             f"it must be at most 2**{63 - shift}."
         )
     digits = -(-bits // 11)
-    pairs = run(table_loops.sort, 1, ids, digits, -(-bits // digits), shift)
-    return Groups(*run(table_loops.group, 1, pairs, shift))
+    pairs, order = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
+    # order is the second array that the sort needs, and gets its own numbers afterwards
+    count = run(table_loops.sort, 1, pairs, order, ids, digits, -(-bits // digits), shift)
+    rows, starts = np.empty(count, np.int64), np.empty(count + 1, np.int64)
+    run(table_loops.group, 1, rows, order, starts, pairs, shift)
+    return Groups(rows, order, starts)
 
 
 def sum_groups(values, groups: Groups) -> np.ndarray:
@@ -191,9 +195,11 @@ def _sum_long(values, order, firsts, lasts) -> np.ndarray:
 
 def _add_long_rows(table, ids, values) -> np.ndarray:
     """Add to the rows that are hit more than LONG times. Returns the ids with those struck out."""
-    crowded = run(table_loops.crowded, 1, ids, LONG)
+    counts = np.zeros(4096, np.int64)
+    crowded = np.empty(run(table_loops.count_crowded, 1, counts, ids, LONG), np.int64)
     if not crowded.size:  # then no id is that frequent
         return ids
+    run(table_loops.crowded, 1, crowded, counts, ids, LONG)
     rows, order, starts = group_rows(ids[crowded], table.shape[0])
     order = crowded[order]
     long = np.flatnonzero(np.diff(starts) > LONG)

@@ -51,30 +51,17 @@ def run(loop: Callable, parts: int, *args):
     threaded loop aborts the process. So one at a time does; whoever comes meanwhile takes the
     same loop on its own thread, without waiting, and gets the same bits. So does a forked child.
     """
-    try:
-        if parts > 1 and _has_threads() and _running.acquire(blocking=False):
-            try:
-                return _run_threaded(loop, parts, args)
-            finally:
-                _running.release()
-        return compiled[loop, False](*args)
-    except SystemError as error:
-        raise _first_cause(error) from None
+    if parts > 1 and _has_threads() and _running.acquire(blocking=False):
+        try:
+            return _run_threaded(loop, parts, args)
+        finally:
+            _running.release()
+    return compiled[loop, False](*args)
 
 
 def _has_threads() -> bool:
     """A forked child has no threads but its own, and OpenMP, once used, hangs in it."""
     return not (_forked or is_interpreted())
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """What a signal raised, such as Ctrl-C, while Numba was making arrays of what a loop returns.
-
-    Python finds a result together with an exception, and says so in a SystemError around it.
-    """
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def _run_threaded(loop: Callable, parts: int, args: tuple):

@@ -74,6 +74,33 @@ print(out.tolist(), "prange" in names)
     assert output(code) == "[0.0, 2.0, 4.0] True"
 
 
+RETURNED = (
+    ANSWERS
+    + """
+from scratch_embed.text import bpe
+from scratch_embed.kernels import run
+from scratch_embed.kernels.compiling import compiled
+bpe.train("the cat sat on the mat, the cat ran", 40)
+def planted(n):
+    return np.empty(n)
+run(planted, 1, 3)
+made = {
+    loop.__name__
+    for (loop, _), dispatcher in compiled.items()
+    for kind in dispatcher.overloads.values()
+    if type(kind.signature.return_type).__name__ not in ("NoneType", "Boolean", "Integer", "Float")
+}
+print(len(compiled), *sorted(made))
+"""
+)
+
+
+def test_no_loop_returns_an_array():
+    """Numba would make it in Python, where Ctrl-C has ended the process. One is planted."""
+    count, *made = output(RETURNED).splitlines()[-1].split()
+    assert int(count) > 12 and made == ["planted"]
+
+
 # ----------------------------------------------------------------- a word while it compiles
 
 
