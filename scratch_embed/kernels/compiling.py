@@ -15,14 +15,16 @@ from scratch_embed.kernels.uninterrupted import uninterrupted
 AS_NUMPY = {"error_model": "numpy"}  # what is divided by 0 is inf or NaN, and no error half way
 SLOW = 0.5  # seconds that may pass without a word
 
-lock = threading.RLock()  # held to import Numba, and to hand it one loop at a time
+# Held to import Numba, and to hand it one loop at a time. All locks here are RLocks: since Python
+# 3.14 Ctrl-C just as `with` has taken one leaves it taken, and a thread must not wait for itself.
+lock = threading.RLock()
 
 
 @cache
 def is_interpreted() -> bool:
     """Whether loops run as plain Python: without Numba, or with NUMBA_DISABLE_JIT=1."""
     try:
-        with lock:  # a process that forks in the middle of it waits: see threads.py
+        with uninterrupted(), lock:  # a fork in the middle of it waits: see threads.py
             import numba
             import numpy.ma  # noqa: F401  which Numba would import on its own, at the first array
     except ImportError as error:
@@ -39,7 +41,7 @@ class Compiled(dict):
 
     def __missing__(self, key: tuple[Callable, bool]) -> Callable:
         """Hand the loop to Numba. It compiles later, once for every kind of arguments."""
-        with lock, uninterrupted():
+        with uninterrupted(), lock:
             self[key] = key[0] if is_interpreted() else _decorated(*key)
         return self[key]
 

@@ -17,7 +17,7 @@ PART = 1 << 19
 
 _num_threads: int | None = None  # as set by set_num_threads
 _forked = False
-_running = threading.Lock()  # held by the one Python thread that may use several threads
+_running = threading.RLock()  # held by the one Python thread that may use several threads
 
 
 def set_num_threads(n: int) -> None:

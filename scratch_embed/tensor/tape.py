@@ -32,7 +32,7 @@ from scratch_embed.watch import (
     written_since,
 )
 
-_adding = threading.Lock()  # `grad = grad + part` reads, adds and stores, and must not be torn
+_adding = threading.RLock()  # `grad = grad + part` reads, adds and stores, and must not be torn
 
 
 class Node(NamedTuple):

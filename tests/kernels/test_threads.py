@@ -7,6 +7,8 @@ import signal
 
 import pytest
 
+from scratch_embed.kernels import compiling, threads
+from scratch_embed.tensor.tape import _adding
 from tests.kernels.processes import output
 
 TOGETHER = """
@@ -152,3 +154,12 @@ print(*raised)
 def test_an_interrupt_is_a_keyboard_interrupt_wherever_it_arrives():
     """A loop that returned arrays, which Numba makes in Python, died of one in 25,000 (3.13)."""
     assert output(INTERRUPTED) == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize("lock", [_adding, threads._running, compiling.lock])
+def test_a_lock_that_ctrl_c_left_taken_stops_its_own_thread_never(lock):
+    """Python 3.14 may leave one so, where Ctrl-C comes just as `with` has taken it."""
+    taken = [lock.acquire(blocking=False) for _ in range(2)]
+    for _ in filter(None, taken):
+        lock.release()
+    assert taken == [True, True]
