@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 
 import numpy as np
 
@@ -57,6 +58,10 @@ class Learning:
         Raises FloatingPointError for a loss that is no number, TypeError for one that is no Tensor,
         and ValueError for one that is of other weights, or has been gone back from already.
         """
+        # In a context of its own: np.errstate would hold for good where Ctrl-C comes as it begins.
+        return copy_context().run(self._take)
+
+    def _take(self) -> float:
         rule = self.optimizer
         if self._rate is not None:
             rule.lr = self._rate(self.step)

@@ -27,11 +27,22 @@ def uninterrupted() -> Iterator[None]:
     handlers = {n: handler for n in HELD if callable(handler := signal.getsignal(n))}
     came = []
     try:
-        for number in handlers:
-            signal.signal(number, lambda *arguments: came.append(arguments))
+        _answer_with(dict.fromkeys(handlers, lambda *arguments: came.append(arguments)))
         yield
     finally:
         _hand_on(came, handlers)
+
+
+def _answer_with(handlers: dict) -> None:
+    """Take a handler at a time out of the dict, once it answers.
+
+    A loop of its own: in Python 3.13, what arrives as a loop begins anew passes by the `try` that
+    the loop stands in, but not by one around the call.
+    """
+    while handlers:
+        number = next(reversed(handlers))
+        signal.signal(number, handlers[number])
+        del handlers[number]
 
 
 def _hand_on(came: list, handlers: dict) -> None:
@@ -40,16 +51,18 @@ def _hand_on(came: list, handlers: dict) -> None:
 
     One that is back already may raise at any moment, and the others are put back all the same.
     """
-    absent, errors = list(handlers), []
+    absent, errors = dict(handlers), []
     while absent or came:
         try:
-            while absent:
-                signal.signal(absent[-1], handlers[absent[-1]])
-                absent.pop()
-            while came:
-                number, frame = came.pop(0)
-                handlers[number](number, frame)
+            _answer_with(absent)
+            _tell(came, handlers)
         except BaseException as error:  # noqa: BLE001  of a handler: raised below
             errors.append(error)
     if errors:
         raise next((error for error in errors if not isinstance(error, Exception)), errors[0])
+
+
+def _tell(came: list, handlers: dict) -> None:
+    while came:
+        number, frame = came.pop(0)
+        handlers[number](number, frame)
