@@ -60,7 +60,7 @@ def load(path: str | os.PathLike) -> dict:
         if file.read(len(ZIP)) != ZIP:  # NumPy would take it for a pickle, and say how to run it
             raise ValueError(
                 f"{path} is no checkpoint, or only a part of one: it does not begin as a .npz file "
-                "does. Take the one before it."
+                "does. Take an earlier one, or begin anew."
             )
         file.seek(0)
         try:
@@ -73,7 +73,7 @@ def load(path: str | os.PathLike) -> dict:
         except DAMAGE as error:
             raise ValueError(
                 f"{path} is no checkpoint, or only a part of one ({type(error).__name__}: "
-                f"{error}). Take the one before it."
+                f"{error}). Take an earlier one, or begin anew."
             ) from None
 
 

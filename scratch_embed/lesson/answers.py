@@ -25,6 +25,7 @@ LETTERS = "ABCDEFGHIJ"
 CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
 DIGITS = 17  # a float has no more
 EXACT = 1000  # a whole number below it is a count, and has no rounding
+NOTHING = 1e-15  # what rounding leaves of a sum that is 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
@@ -70,9 +71,9 @@ def judge(
     figure = _read(typed)
     if figure is None:
         return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
-    if tolerance is None and isinstance(answer, int) and abs(answer) < EXACT:
-        tolerance = 0.0
     value, answer = _in_the_unit_asked(figure, asked), float(answer)
+    if tolerance is None and answer.is_integer() and abs(answer) < EXACT:
+        tolerance = 0.0
     if _near(value, answer, tolerance):
         return Judgement(True)
     for wrong, why in (slips or {}).items():
@@ -144,7 +145,7 @@ def _plain(text: str) -> str:
 
 def _read(typed: str) -> Figure | None:
     """One number; a range and a bound, which a page may print, are no answer."""
-    typed = typed.strip().rstrip(".")
+    typed = typed.strip().removeprefix("=").rstrip(".").strip()
     try:
         return read_figure(typed) if names_one_number(typed) else None
     except ValueError:
@@ -165,7 +166,7 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
 
 def _near(value: float, answer: float, tolerance: float | None = None) -> bool:
     near = CLOSE * abs(answer) if tolerance is None else tolerance
-    return abs(value - answer) <= near + 1e-9 * abs(answer)
+    return abs(value - answer) <= near + 1e-9 * abs(answer) + NOTHING
 
 
 def _is_slip(value: float, wrong: float | str) -> bool:

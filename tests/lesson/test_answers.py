@@ -11,7 +11,7 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
 @pytest.mark.parametrize(
     "typed, answer, given",
     [
-        ("18", 18, {}), ("18.1", 18.0, {}), ("18.3", 18, {"tolerance": 0.5}), ("~18", 18, {}),
+        ("18", 18, {}), ("18.1", 18.01, {}), ("18.3", 18, {"tolerance": 0.5}), ("~18", 18, {}),
         ("102,400,000", 102_400_000, {}), ("98.3 %", 0.983, {}), ("195 MiB", 195 * 2**20, {}),
         ("\u22120.3", -0.3, {}), ("3e-4", 3e-4, {}), ("0", 0, {}),
         ("131.1 million", 131.072, {"asked": "How many million numbers?"}),
@@ -119,3 +119,13 @@ def test_how_far_a_wrong_number_is(typed, answer, told):
 )  # fmt: skip
 def test_no_cause_is_made_up(typed, answer, given):
     assert judge(typed, answer, **given) == (False, "")
+
+
+@pytest.mark.parametrize("answer", [192, 192.0, np.int64(192), np.float64(192)])
+def test_a_count_is_right_to_the_last_one_whatever_its_type(answer):
+    assert judge("192", answer).right and judge("= 192.", answer).right
+    assert not judge("193", answer).right and not judge("191.5", answer).right
+
+
+def test_a_sum_of_zero_that_rounding_left_a_trace_of_is_zero():
+    assert judge("0", 2.8e-17).right and not judge("0", 2.8e-7).right
