@@ -74,6 +74,23 @@ def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
     assert not learning.model.a.data.any() and not learning.model.b.data.any()
 
 
+def test_ctrl_c_as_a_block_begins_leaves_numpys_warnings_on(monkeypatch):
+    """So it happens to np.errstate: what it has set holds, and what would end it never begins."""
+
+    class Interrupted(np.errstate):
+        def __enter__(self):
+            super().__enter__()
+            raise KeyboardInterrupt
+
+    before = np.geterr()
+    monkeypatch.setattr(np, "errstate", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        begun().take()
+    after = np.geterr()
+    np.seterr(**before)
+    assert after == before != dict.fromkeys(before, "ignore")
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2"])
 def test_whatever_signal_saves_or_ends_a_program_finds_a_whole_step(name):
     if not hasattr(signal, name):
