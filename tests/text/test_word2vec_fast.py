@@ -122,7 +122,9 @@ def test_what_lies_behind_a_row_stays_zero_and_changes_nothing():
     how = (tables._sigmoid, word2vec_fast.REACH, np.float32(0.025), 1)
     run(skip_gram_loops.skip_gram, 1, *narrow, text, *places, 0, *how)
     for table, wide, first in zip(narrow, (tables.vectors, tables.outputs), before):
-        np.testing.assert_allclose(wide, table, atol=1e-5)
+        # Eight numbers are added in another order than seven, and a sum on the edge of two entries
+        # of the sigmoid's table may take the other: 1e-4, where rows move by 0.01.
+        np.testing.assert_allclose(wide, table, atol=5e-4)
         assert abs(table - first[:, :7]).max() > 0.01
 
 
