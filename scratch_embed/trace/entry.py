@@ -99,7 +99,10 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
     names = [line.name for line in arrived] or [f"d{entry(at.name, o)}" for o in places]
     symbols = [_times(n, _symbol(found, o, p)) for n, o, p in zip(names, places, local)]
     parts = tuple(chain.from_iterable(zip(local, arrived))) if middle else tuple(local)
-    numbers = [_times(factor(douts[k]), factor(found.values[k])) for k in shown]
+    numbers = [
+        factor(dout) if slope == 1 else f"{factor(dout)}*{factor(slope)}"
+        for dout, slope in zip(douts[shown], found.values[shown])
+    ]
     rest = [f"... ({len(terms) - len(shown):,} more)"] if len(terms) > len(shown) else []
     stages = [" + ".join([*symbols, *rest])]
     if (found.values != 1).any():

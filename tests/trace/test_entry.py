@@ -291,6 +291,24 @@ def test_names_of_a_layer_say_whose_and_a_bare_array_keeps_its_own():
     assert [s.name for s in walk.forward[:2]] == ["mul_1", "k"]
 
 
+def test_a_sum_of_exponentials_beyond_any_float_is_a_power_of_e():
+    h, E = Tensor([[30.0, 2.0]], requires_grad=True), Tensor([[30.0, 2.0], [1.0, 3.0]])
+    told = trace(F.tied_cross_entropy(h, E, [0])).entry(2).text(everything=True)
+    assert "e^904 / e^904" in told and "e^36 / e^904" in told
+    told = trace(F.attention(h, Tensor(0.9 * E.data), E, scale=1.0)[0, 0]).entry(1)
+    told = told.text(everything=True)
+    assert "e^813.6 / e^813.6" in told
+
+
+def test_a_slope_that_only_looks_like_one_stays_in_the_product():
+    x = Tensor([[4.0, 2.0]], requires_grad=True)
+    scale = np.array([[1.0004, 1.0]])
+    walk = trace((x * scale * 3.0).sum())
+    stages = [walk.entry(6, (0, (0, column))).lines[0].stages for column in (0, 1)]
+    assert stages[0] == ("dmul_1[0,0]*scale[0,0]", "3*1", "3.001")
+    assert stages[1] == ("dmul_1[0,1]*scale[0,1]", "3")
+
+
 def test_products_count_as_work(monkeypatch):
     """The tied loss reads few numbers and multiplies many: 6 h of 4, a table of 5 rows, 3 times."""
     walk = trace(MAKE["tied"]())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.trace.slopes.slope import MOST, Index, dot, entry, factor, own, short
+from scratch_embed.trace.slopes.slope import MOST, Index, dot, entry, exp_sum, factor, own, short
 from scratch_embed.trace.walk import ForwardStep, Input
 from scratch_embed.working import Line
 
@@ -33,16 +33,17 @@ def looked_at(at: ForwardStep, index: Index) -> tuple[Line, ...]:
     *lead, t, _ = index
     row = weights[own(weights.shape[:-1], (*lead, t))]
     keys = np.flatnonzero(row)
+    if not len(keys):
+        return ()
     asked = own(q.value.shape[:-1], (*lead, t))
     held = [own(k.value.shape[:-1], (*lead, s)) for s in keys]
     scores = np.array([scale * float(q.value[asked] @ k.value[where]) for where in held])
-    with np.errstate(over="ignore"):
-        total = np.exp(scores).sum()
+    total = exp_sum(scores)
     lines = []
     for n in np.sort(np.argsort(-row[keys], kind="stable")[:MOST]):  # the largest, in their order
         s, z = keys[n], scores[n]
         name, every = entry("scores", (*lead, t, s)), entry("scores", (*lead, t, ":"))
-        stages = f"e^{name} / sum of e^{every}", f"e^{factor(z)} / {short(total)}", short(row[s])
+        stages = f"e^{name} / sum of e^{every}", f"e^{factor(z)} / {total}", short(row[s])
         score = Line(name, _score(q, asked, k, held[n], scale, z), float(z))
         weight = entry("weights", own(weights.shape, (*lead, t, s)))
         lines.append(Line(weight, stages, float(row[s]), parts=(score,)))

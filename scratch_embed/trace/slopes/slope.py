@@ -13,6 +13,7 @@ from scratch_embed.working import Line
 
 DIGITS = 4
 MOST = 4  # terms of a sum that are written out
+LARGEST = 700  # a score z, of which a float64 still holds e^z
 Index = tuple[int, ...]
 
 
@@ -106,3 +107,15 @@ def short(x) -> str:
 def factor(x) -> str:
     """A number inside a product: a negative one in brackets."""
     return f"({short(x)})" if x < 0 else short(x)
+
+
+def exp_sum(z: np.ndarray) -> str:
+    """The sum of e^z over all scores (V,); of large ones as a power of e, which none holds.
+
+    >>> exp_sum(np.array([0.0, 0.0])), exp_sum(np.array([904.0, 36.0]))
+    ('2', 'e^904')
+    """
+    largest = z.max()
+    with np.errstate(invalid="ignore"):  # scores that are infinite, or no numbers
+        total = float(largest + np.log(np.exp(z - largest).sum()))
+    return short(np.exp(total)) if total < LARGEST else f"e^{factor(total)}"

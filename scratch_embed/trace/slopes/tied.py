@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.trace.slopes.slope import Index, Middle, Slopes, dot, entry, factor, short
+from scratch_embed.trace.slopes.slope import (
+    Index,
+    Middle,
+    Slopes,
+    dot,
+    entry,
+    exp_sum,
+    factor,
+    short,
+)
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
 
@@ -71,8 +80,6 @@ def _logits(at: ForwardStep, lines: np.ndarray, rows: np.ndarray) -> Middle:
         (z,), (p,) = shares(np.array([n]))
         true, scale = int(saved.targets[n] == v), float(saved.scale[n] * dout)
         value = scale * (p[v] - true)
-        with np.errstate(over="ignore"):
-            total = np.exp(z).sum()
         less = " - 1" if true else ""
         ends = [f"{entry('p', o)}{less}", f"{short(p[v])}{less}"]
         if scale != 1:
@@ -80,7 +87,7 @@ def _logits(at: ForwardStep, lines: np.ndarray, rows: np.ndarray) -> Middle:
         share = Line(
             entry("p", o),
             (f"e^{entry('logits', o)} / sum of e^{entry('logits', (*position, ':'))}",
-             f"e^{factor(z[v])} / {short(total)}", short(p[v])), float(p[v]),
+             f"e^{factor(z[v])} / {exp_sum(z)}", short(p[v])), float(p[v]),
         )  # fmt: skip
         pairs = [(entry(at.inputs[0].name, (*position, d)), entry(at.inputs[1].name, (v, d)))
                  for d in range(h.shape[-1])]  # fmt: skip
