@@ -84,6 +84,11 @@ def test_a_million_rows_are_right_to_the_last_places(name, D):
         assert in_ulps(filled.sum(axis=0), ROWS * TENTH) > 100_000  # what NumPy says
 
 
+def test_one_row_seen_as_thousands_is_summed_in_double():
+    row = np.full(100, 0.1, np.float32)
+    assert in_ulps(sum_over(np.broadcast_to(row, (5000, 100)), axis=0)[0], 5000 * TENTH) <= 1
+
+
 @pytest.mark.parametrize("axis", [(0, 1), (0, 2), 1, (1, 2), 2, (0,)])
 def test_a_million_random_numbers_over_any_axes(axis):
     array = np.random.default_rng(1).random((64, 1 << 14, 4), np.float32)

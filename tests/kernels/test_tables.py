@@ -188,6 +188,13 @@ def all_results(dtype, ids):
     return gather(table, ids), added, sums
 
 
+def test_a_row_hit_exactly_as_often_as_is_allowed_beside_one_hit_once_more(monkeypatch):
+    monkeypatch.setattr(tables, "LONG", 3)
+    ids, table = np.array([0, 1, 0, 1, 0, 1, 1]), np.zeros((4, 2), np.float32)
+    scatter_add(table, ids, np.ones((7, 2), np.float32))
+    assert table[:, 0].tolist() == [3, 4, 0, 0]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pattern", ["uniform", "Zipf", "all equal"])
 def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monkeypatch):
