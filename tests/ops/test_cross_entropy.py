@@ -50,6 +50,17 @@ def test_every_combination_equals_plain_loops(smoothing, weighted, ignore_index)
     assert loss("mean") == pytest.approx(losses.sum() / divisor, rel=1e-13)
 
 
+def test_weights_of_sequences_are_those_of_their_flat_batch():
+    rng = np.random.default_rng(0)
+    logits, targets = rng.standard_normal((2, 3, 4)), rng.integers(4, size=(2, 3))
+    weight = np.array([1, 0, 5, 1])
+    loss, saved = cross_entropy_forward(logits, targets, weight=weight)
+    flat, saved_flat = cross_entropy_forward(logits.reshape(6, 4), targets.ravel(), weight=weight)
+    assert loss == flat
+    grad, grad_flat = (cross_entropy_backward(np.array(8.0), kept) for kept in (saved, saved_flat))
+    assert np.array_equal(grad.reshape(6, 4), grad_flat)
+
+
 def test_weights_by_hand():
     """Losses ln 4/3 times 3, ln 4 times 1; the third is ignored; the mean divides by 3 + 1."""
     loss, saved = cross_entropy_forward(LOGITS, [1, 0, -1], ignore_index=-1, weight=[1, 3])

@@ -31,6 +31,7 @@ def test_positions_of_a_batch_and_one_position_for_all():
         ((2, 4), {"positions": [0, 1, 2]}, r"positions \(3,\) do not fit x \(2, 4\).*\(2,\)"),
         ((2, 4), {"positions": []}, r"positions \(0,\) do not fit"),
         ((2, 4), {"positions": [[0, 1]]}, r"positions \(1, 2\) do not fit"),
+        ((2, 3, 4), {"positions": [[0, 1, 2]] * 4}, r"positions \(4, 3\) do not fit x \(2, 3, 4\)"),
         ((2, 4), {"layout": "halves"}, "layout is 'halves'"),
         ((2, 4), {"base": 0}, "base is 0"),
     ],

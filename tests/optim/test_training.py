@@ -65,6 +65,7 @@ def test_all_gradients_are_shortened_together(sparse):
     before = [np.asarray(E.grad), W.grad.copy()]
     length = np.linalg.norm(np.concatenate([g.ravel() for g in before]))
 
+    assert clip_grad_norm([unused], 1.0) == 0.0 and unused.grad is None
     assert clip_grad_norm([E, W, unused], 2 * length) == pytest.approx(length)
     np.testing.assert_array_equal(np.asarray(E.grad), before[0])
     assert clip_grad_norm([E, W, unused], length / 4) == pytest.approx(length)

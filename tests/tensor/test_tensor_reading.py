@@ -34,6 +34,13 @@ def test_rows_one_after_another_are_on_the_tape(t):
         list(Tensor(3.0))  # and not an empty list
 
 
+def test_an_index_may_hold_tensors(t):
+    at = t[Tensor([1, 0, 1]), [Tensor(0), Tensor(1), Tensor(0)]]
+    assert at.data.tolist() == [3, 2, 3]
+    at.sum().backward()
+    assert t.grad.tolist() == [[0, 1], [2, 0]]
+
+
 # ---- comparisons and truth -----------------------------------------------------------------------
 
 COMPARISONS = {
