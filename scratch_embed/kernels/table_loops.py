@@ -90,12 +90,18 @@ def sum_groups(out, values, order, starts, longest, edges):
 
     Part p owns the groups edges[p] .. edges[p + 1] - 1.
     """
+    zero = values.dtype.type(0)
     for part in prange(len(edges) - 1):
         for u in range(edges[part], edges[part + 1]):
-            if starts[u + 1] - starts[u] <= longest:
+            if starts[u + 1] == starts[u]:
                 for d in range(out.shape[1]):
                     out[u, d] = 0
-                for i in range(starts[u], starts[u + 1]):
+            elif starts[u + 1] - starts[u] <= longest:
+                prefetch(values, order[min(starts[u] + AHEAD, len(order) - 1)])
+                n = order[starts[u]]
+                for d in range(out.shape[1]):
+                    out[u, d] = zero + values[n, d]  # as onto a row of zeros: -0.0 becomes 0.0
+                for i in range(starts[u] + 1, starts[u + 1]):
                     prefetch(values, order[min(i + AHEAD, len(order) - 1)])
                     n = order[i]
                     for d in range(out.shape[1]):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scratch_embed.kernels import (
+    Groups,
     compiling,
     gather,
     get_num_threads,
@@ -186,6 +187,18 @@ def all_results(dtype, ids):
     sums = sum_groups(values, groups)
     assert np.array_equal(sums, zeros[groups.rows])
     return gather(table, ids), added, sums
+
+
+def test_sums_of_groups_have_the_bits_of_a_scatter_onto_zeros():
+    """Also of -0.0, which added to 0.0 is 0.0, and of a group that holds nothing."""
+    values = np.array([[-0.0, 1.0], [2.0, -0.0], [-0.0, -0.0], [3.0, np.nan]], np.float32)
+    ids, zeros = np.array([5, 2, 0, 5]), np.zeros((6, 2), np.float32)
+    scatter_add(zeros, ids, values)
+    groups = group_rows(ids, 6)
+    assert sum_groups(values, groups).tobytes() == zeros[groups.rows].tobytes()
+    by_hand = Groups(np.arange(3), np.arange(4), np.array([0, 1, 1, 4]))
+    expected = np.stack([np.zeros(2) + values[0], np.zeros(2), np.zeros(2) + values[1:].sum(0)])
+    np.testing.assert_array_equal(sum_groups(values, by_hand), expected)
 
 
 def test_a_row_hit_exactly_as_often_as_is_allowed_beside_one_hit_once_more(monkeypatch):
