@@ -50,9 +50,9 @@ def _is_multiple(a: np.ndarray, b: np.ndarray) -> bool:
 
 def diagonal_softmax(case: Case) -> str | None:
     """Each score as if it moved its own probability only: the shared denominator is forgotten."""
-    if "softmax" not in case.part.node.name:
-        return None
     z, dout = case.part.tensor.data, case.dout
+    if "softmax" not in case.part.node.name or not z.size or z.shape != dout.shape:
+        return None
     e = np.exp(z - z.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     guesses = (p * dout, p * (1 - p) * dout, (1 - p) * dout, dout - p, dout)
@@ -70,8 +70,8 @@ def statistics_wrong(case: Case) -> str | None:
 
 
 def _beside_statistics(case: Case) -> bool:
-    if case.right.ndim < 2 or case.right.shape[-1] < 4:
-        return False
+    if case.right.ndim < 2 or case.right.shape[-1] < 4 or case.right.shape != case.dout.shape:
+        return False  # it is no norm of rows
     x, gap = case.part.tensor.data, case.wrong - case.right
     for row, left in zip(x.reshape(-1, x.shape[-1]), gap.reshape(-1, x.shape[-1])):
         basis = np.stack([np.ones_like(row), row], axis=1)

@@ -101,7 +101,7 @@ class Line:
         whole = index is None or edits
         self.start = tensor.data.copy() if whole else tensor.data[index]
         moved = tensor.data if index is None else tensor.data[index]
-        size = float(abs(moved).max())
+        size = float(np.max(np.abs(moved), initial=0))
         self.scale = max(1.0, size) if np.isfinite(size) else 1.0
 
     def __call__(self, t):

@@ -22,6 +22,36 @@ def number(value: float = 1.5, name: str = "s") -> Tensor:
     return Tensor(np.array(value), requires_grad=True, name=name)
 
 
+# ---- outputs of another shape than the input -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["softmax_loss", "log_softmax", "norm"])
+@pytest.mark.parametrize("axis", [None, -1, 0])
+def test_a_wrong_loss_with_the_name_or_the_rest_of_another_operation(axis, name):
+    """Rows and a constant are left over, as of a norm, in an operation that gives other shapes."""
+    backward_of = {None: lambda g: g, -1: lambda g: g[:, None], 0: lambda g: g[None, :]}
+    for wrong in (0.1, lambda x: 0.1 * x * x, lambda x: 0.1 * np.sin(x)):
+        more = wrong if callable(wrong) else lambda x: np.full(x.shape, 0.1)
+
+        def backward(dout, saved, more=more):
+            return backward_of[axis](dout) * (np.exp(saved) + more(saved))
+
+        mine = differentiable(lambda x: (np.exp(x).sum(axis=axis), x), backward, name=name)
+        assert not gradcheck(mine, leaf(3, 5)).passed
+
+
+def test_an_empty_tensor_beside_one_that_is_not():
+    def forward(x, rest):
+        return np.exp(x) * (1 + rest.sum()), (x, rest)
+
+    def backward(dout, saved):
+        x, rest = saved
+        return 1.1 * dout * np.exp(x), np.zeros_like(rest)
+
+    report = gradcheck(differentiable(forward, backward, name="mine"), leaf(3, 2), leaf(3, 0))
+    assert report.cause == "constant factor"
+
+
 # ---- tensors of no axis --------------------------------------------------------------------------
 
 
