@@ -14,6 +14,7 @@ from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
 from scratch_embed.gradcheck.walk import looked_up, plain
 from scratch_embed.kernels.ids import count_ids
+from scratch_embed.ops.shape import getitem_forward
 
 
 def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
@@ -53,7 +54,7 @@ def assigned(case: Case, index, values) -> np.ndarray:
 def overwritten(case: Case) -> str | None:
     """Of the contributions to a row only the last, or only the first."""
     ids, values = rows(case)
-    if case.part.node.name == "getitem":
+    if case.part.node.forward is getitem_forward:
         index = plain(case.part.node.inputs[1])
         return "last" if case.is_like(assigned(case, index, case.dout)) else None
     if len(ids):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scratch_embed.look.terminal import harmless
+from scratch_embed.ops.shape import transpose_forward
 from scratch_embed.tensor import Node, Tensor
 
 HELD = (Tensor, np.ndarray, list)  # what on a tape can have a name of its own
@@ -94,7 +95,8 @@ class Names:
 
     def _name_result(self, tensor: Tensor, role: str | None) -> None:
         node = tensor.node
-        if node.name == "transpose" and node.inputs[1:] in ((), (None,)):
+        axes = *node.inputs[1:], *node.options.values()
+        if node.forward is transpose_forward and all(given is None for given in axes):
             self._name(tensor, f"{self.of(node.inputs[0])}.T")
         elif role:
             self._name(tensor, role)

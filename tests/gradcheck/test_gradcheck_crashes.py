@@ -40,6 +40,15 @@ def test_a_wrong_loss_with_the_name_or_the_rest_of_another_operation(axis, name)
         assert not gradcheck(mine, leaf(3, 5)).passed
 
 
+def test_an_operation_of_ones_own_may_be_called_getitem():
+    def wrong(dout, shape):
+        return np.outer(np.arange(1.0, 1.0 + shape[0]), np.cos(np.arange(shape[1])) * dout)
+
+    first = differentiable(lambda x: (x[0], x.shape), wrong, name="getitem")
+    report = gradcheck(first, leaf(3, 5))
+    assert not report.passed and report.causes[0].op == "getitem"
+
+
 def test_an_empty_tensor_beside_one_that_is_not():
     def forward(x, rest):
         return np.exp(x) * (1 + rest.sum()), (x, rest)

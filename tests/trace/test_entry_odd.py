@@ -212,3 +212,19 @@ def test_what_single_precision_rounds_away_is_asked_in_double():
             for index in np.ndindex(part.value.shape):
                 assert "DIFFERS" not in walk.entry(k, (p, index)).text(everything=True)
     assert right == {"agrees", "double"} and "DIFFERS" in wrong and "double" not in wrong
+
+
+def test_an_operation_of_ones_own_may_be_called_transpose():
+    def transpose_forward(x, shift):
+        return x.T + shift, ()
+
+    def transpose_backward(dout, saved):
+        return dout.T, dout.sum(axis=0)
+
+    own = differentiable(transpose_forward, transpose_backward)
+    x = Tensor(np.ones((2, 3)), requires_grad=True)
+    shift = Tensor(np.ones(2), requires_grad=True)
+    assert trace(own(x, shift).sum()).forward[0].name == "transpose_1"
+    cube = Tensor(np.ones((2, 3, 4)), requires_grad=True, name="cube")
+    turned = F.transpose(cube, axes=(1, 0, 2)) + F.transpose(cube, axes=None).T.T.sum()
+    assert [at.name for at in trace(turned.sum()).forward[:2]] == ["transpose_1", "cube.T"]
