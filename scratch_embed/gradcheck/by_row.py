@@ -14,13 +14,14 @@ from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
 from scratch_embed.gradcheck.walk import looked_up, plain
 from scratch_embed.kernels.ids import count_ids
+from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.shape import getitem_forward
 
 
 def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
     """(ids, values) that the operation is to add up by id, if it looked up rows."""
     saved, shape = case.part.node.saved, case.right.shape
-    if hasattr(saved, "bags") and case.part.place == 0:
+    if isinstance(saved, BagSaved) and case.part.place == 0:
         return sent_by_id(case.part)
     ids = looked_up(case.part)
     if ids is None or case.dout.size != ids.size * shape[1]:
@@ -80,7 +81,7 @@ def overwritten_within(case: Case) -> str | None:
 def _groups(case: Case, count: int) -> Iterator[tuple[str, np.ndarray]]:
     """Which sequence, which time step or which bag each of the ids belongs to."""
     found, saved = scatter(case), case.part.node.saved
-    if count and hasattr(saved, "bags"):
+    if count and isinstance(saved, BagSaved):
         yield "bag", saved.bags
     elif count and found[0].ndim == 2:
         sequence, step = np.indices(found[0].shape)

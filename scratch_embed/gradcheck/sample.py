@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.walk import Part, looked_up
+from scratch_embed.gradcheck.walk import Part, looked_up, padding_of
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.tensor import Tensor
 
@@ -30,7 +30,7 @@ class Uses(NamedTuple):
 
 def uses_by_row(parts: list[Part], table: Tensor) -> Uses:
     """How often each row of `table` was used."""
-    counts, whole, padding = None, 0, []
+    counts, whole, padded = None, 0, []
     for part in parts:
         if part.tensor is not table:
             continue
@@ -40,8 +40,8 @@ def uses_by_row(parts: list[Part], table: Tensor) -> Uses:
             continue
         used = count_ids(ids, len(table))
         counts = used if counts is None else counts + used
-        padding.append(getattr(part.node.saved, "padding_idx", None))
-    shared = set(padding) - {None} if len(set(padding)) == 1 else ()
+        padded.append(padding_of(part.node.saved))
+    shared = set(padded) - {None} if len(set(padded)) == 1 else ()
     return Uses(counts, whole, tuple(shared))
 
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.walk import Part, Walk, walk
+from scratch_embed.gradcheck.walk import Part, Walk, padding_of, walk
 from scratch_embed.kernels.ids import count_ids
+from scratch_embed.ops.bag import BagSaved
+from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.tensor import Tensor
 
 
@@ -57,21 +59,20 @@ def _of_its_lookups(parts: list[Part], tensor: Tensor) -> tuple[np.ndarray, dict
 def has_options(part: Part) -> bool:
     """Whether this is the table of a lookup, or of bags, whose options change its gradient."""
     saved = part.node.saved
-    if part.place != 0 or not hasattr(saved, "ids"):
+    if part.place != 0 or not isinstance(saved, (LookupSaved, BagSaved)):
         return False
-    by_freq = bool(getattr(saved, "scale_grad_by_freq", False))
-    if hasattr(saved, "bags"):  # there padding counts for nothing forward either
-        return by_freq
+    if isinstance(saved, BagSaved):  # there padding counts for nothing forward either
+        return saved.scale_grad_by_freq
     if part.dout.size != saved.ids.size * part.tensor.shape[-1]:
         return False
-    return by_freq or getattr(saved, "padding_idx", None) is not None
+    return saved.scale_grad_by_freq or padding_of(saved) is not None
 
 
 def sent_by_id(part: Part) -> tuple[np.ndarray, np.ndarray]:
     """(ids (N,), values (N, D)): what a lookup, or a bag that adds, sends back to each id."""
     saved = part.node.saved
     ids = saved.ids.reshape(-1)
-    if not hasattr(saved, "bags"):
+    if isinstance(saved, LookupSaved):
         return ids, part.dout.reshape(len(ids), -1)
     factors = 1.0 if saved.factors is None else saved.factors[:, None]
     return ids, part.dout[saved.bags] * factors  # a bag hands its dout to every id in it
@@ -87,13 +88,14 @@ def stated_gradient(part: Part) -> tuple[np.ndarray, np.ndarray, dict[int, str]]
     true = np.zeros(part.tensor.shape)
     np.add.at(true, ids, values)
     stated, rows = true.copy(), {}
-    if getattr(saved, "scale_grad_by_freq", False):
+    if saved.scale_grad_by_freq:
         counts = count_ids(ids, len(true))
         stated /= np.maximum(counts, 1)[:, None]
         rows.update({int(v): "scale_grad_by_freq" for v in np.flatnonzero(counts > 1)})
-    if getattr(saved, "padding_idx", None) is not None and saved.padding_idx in ids:
-        stated[saved.padding_idx] = 0
-        rows[int(saved.padding_idx)] = "padding_idx"
+    empty = padding_of(saved)
+    if empty is not None and empty in ids:
+        stated[empty] = 0
+        rows[int(empty)] = "padding_idx"
     return true, stated, rows
 
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.bag import BagSaved
+from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.tensor import Node, Tensor, tape
 from scratch_embed.watch import arrays
 
@@ -90,7 +92,7 @@ def looked_up(part: Part) -> np.ndarray | None:
     whose row v is filled with v, a lookup answers with its ids.
     """
     node, table = part.node, part.tensor.data
-    if hasattr(node.saved, "ids") and part.place == 0:
+    if isinstance(node.saved, (LookupSaved, BagSaved)) and part.place == 0:
         return node.saved.ids
     if table.ndim != 2 or table.size == 0 or part.out.shape[-1:] != table.shape[1:]:
         return None
@@ -105,6 +107,14 @@ def looked_up(part: Part) -> np.ndarray | None:
         return None
     ids = told[..., 0].real.astype(np.int64)
     return ids if np.array_equal(table[ids], part.out) else None
+
+
+def padding_of(saved: Any) -> int | None:
+    """The row that a lookup gives no gradient, by what it saved; None of any other operation.
+
+    What operations save is known by its type: one's own may have fields of the same names.
+    """
+    return saved.padding_idx if isinstance(saved, LookupSaved) else None
 
 
 def plain(value: Any) -> Any:

@@ -24,7 +24,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
+from scratch_embed.gradcheck.walk import padding_of
 from scratch_embed.look.numbers import number
+from scratch_embed.ops.bag import BagSaved
+from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.rows import RowGrad
 from scratch_embed.trace import replay
 from scratch_embed.trace.forwards import complex_entry, is_complex
@@ -251,8 +254,8 @@ def _falls_to(f: Callable[[float], float], value: float, single: bool) -> bool:
 def _option(at: ForwardStep, index: tuple[int, ...]) -> str:
     """Which option of a lookup lets its gradient differ from the derivative, if one does."""
     saved = at.node.saved
-    if index and getattr(saved, "padding_idx", None) == index[0]:
+    if index and padding_of(saved) == index[0]:
         return f"{ON_PURPOSE}: padding_idx"
-    if getattr(saved, "scale_grad_by_freq", False):
+    if isinstance(saved, (LookupSaved, BagSaved)) and saved.scale_grad_by_freq:
         return f"{ON_PURPOSE}: scale_grad_by_freq"
     return ""

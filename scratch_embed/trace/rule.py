@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.ops.cross_entropy import CrossEntropySaved
+from scratch_embed.ops.sgns import CbowSaved
+from scratch_embed.ops.softmax import LogSoftmaxSaved
 from scratch_embed.trace.names import Same
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
@@ -66,12 +69,16 @@ def derived(at: ForwardStep) -> dict[str, np.ndarray]:
 
     The probabilities p, known by their logarithm; of CBOW the mean h, and its scores.
     """
-    log_p, inner = at.saved.get("log_p"), at.saved.get("sgns")
-    if inner is not None:
+    saved = at.node.saved
+    if isinstance(saved, CbowSaved):
+        inner = at.saved["sgns"]
         told = inner.center, inner.positive_score, inner.negative_scores
         return dict(zip(("h", "positive_score", "negative_scores"), told))
+    if not isinstance(saved, (CrossEntropySaved, LogSoftmaxSaved)):
+        return {}
+    log_p = at.saved["log_p"]
     log_p = log_p.value if isinstance(log_p, Same) else log_p
-    if log_p is None or log_p.size > MOST_NUMBERS:
+    if log_p.size > MOST_NUMBERS:
         return {}
     p = np.exp(log_p)
     return {"p": p.reshape(at.inputs[0].value.shape)}

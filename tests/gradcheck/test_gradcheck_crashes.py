@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import exact, gradcheck, reentrant, step_study
 from scratch_embed.gradcheck.numeric import METHODS
+from scratch_embed.trace import trace
 from tests.gradcheck import planted
 
 MODES = ("elementwise", "directional")
@@ -47,6 +50,36 @@ def test_an_operation_of_ones_own_may_be_called_getitem():
     first = differentiable(lambda x: (x[0], x.shape), wrong, name="getitem")
     report = gradcheck(first, leaf(3, 5))
     assert not report.passed and report.causes[0].op == "getitem"
+
+
+ODD = ([1, 2, 1], (0, 1), None, 3, True, "rows", np.array([0.5, 1.0]), np.array([[1, 2], [0, 1]]))
+FIELDS = "ids bags factors padding_idx scale_grad_by_freq log_p sgns weights"
+
+
+@pytest.mark.parametrize("held", ODD, ids=[type(odd).__name__ + str(odd)[:4] for odd in ODD])
+@pytest.mark.parametrize("slip", [1.0, 1.2])
+def test_what_ones_own_operation_saves_may_be_called_as_in_a_lookup(held, slip):
+    """Fields named as in what the package saves, which hold something else: the same verdict."""
+    saved = namedtuple("Saved", FIELDS)(*[held] * 8)._replace(weights=leaf(5, 3).data)
+
+    def square(dout, saved):
+        return slip * 2 * dout * saved.weights
+
+    def rows(dout, saved):
+        dweight = np.zeros((5, 3))
+        np.add.at(dweight, [1, 4, 1], slip * dout)
+        return dweight
+
+    for forward, backward in (
+        (lambda w: (w**2, saved), square),
+        (lambda w: (w[[1, 4, 1]], saved), rows),
+    ):
+        own = differentiable(forward, backward, name="own")
+        report = gradcheck(own, leaf(5, 3))
+        assert report.passed == (slip == 1), report
+        walk = trace(own(leaf(5, 3)).sum())
+        told = [walk.entry(step).text() for step in range(1, len(walk) + 1)]
+        assert slip == 1 or any("DIFFERS" in text for text in told)
 
 
 def test_an_empty_tensor_beside_one_that_is_not():
