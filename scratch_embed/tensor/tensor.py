@@ -205,7 +205,7 @@ def differentiable(
     >>> x.grad.tolist()
     [12.0]
     """
-    name = name or forward.__name__.removesuffix("_forward")
+    name = name or getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
     operation = _recorded(name, forward, backward, broadcasts, selective, reads)
     operation.forward, operation.backward = forward, backward
     describe(operation, forward, name)

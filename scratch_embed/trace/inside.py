@@ -69,7 +69,7 @@ class Visit:
 def walk(function: Callable, /, *args, **kwargs) -> Visit:
     """Call a function that is written in Python, and return what it did line by line.
 
-    Raises TypeError for a function without Python code, and whatever the call raises.
+    Raises TypeError for a function without Python code or lines, and whatever the call raises.
 
     >>> def norm(x):
     ...     squares = x * x
@@ -79,10 +79,13 @@ def walk(function: Callable, /, *args, **kwargs) -> Visit:
     ({'squares': array([ 9., 16.])}, 5.0)
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
+    name = getattr(function, "__name__", type(function).__name__)
     if code is None:
-        raise TypeError(f"walk: {function!r} has no Python code to walk through")
+        raise TypeError(f"walk: {name} has no Python code to walk through")
     with watching(lambda called: called is code, most=1) as visits:
         function(*args, **kwargs)
+    if not visits:
+        raise TypeError(f"walk: {name} is no def in Python, and has no lines to walk through")
     return visits[0]
 
 

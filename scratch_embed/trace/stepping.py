@@ -11,7 +11,7 @@ from scratch_embed.look import keys
 from scratch_embed.look.leaf import JUMPS, Stop, leaf, where_to
 from scratch_embed.look.prompt import python_prompt
 from scratch_embed.look.screen import Screen
-from scratch_embed.look.terminal import ESCAPE, paint, width, wrap
+from scratch_embed.look.terminal import ESCAPE, fit, paint, width, wrap
 from scratch_embed.trace import choice, text, within
 from scratch_embed.trace.entry import which
 from scratch_embed.trace.inside import Visit
@@ -163,7 +163,10 @@ class Walk:
         try:
             self.inside = within.visit_of(self.trace, self.at)
         except TypeError as error:
-            return f"{error}."
+            return fit(f"{error}.", width())
+        except Exception as error:  # noqa: BLE001  the operation's own, as of an emptied cache
+            told = f"It does not run a second time: {type(error).__name__}: {error}"
+            return fit(" ".join(told.split()), width())
         self.line, self.lines, self.page = 0, len(within.blocks(self.inside)) - 1, 0
         return ""
 

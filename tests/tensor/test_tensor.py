@@ -249,6 +249,17 @@ def test_gradients_that_nobody_wants_may_be_left_out():
     assert a.grad.tolist() == [10, 14]
 
 
+def test_differentiable_takes_whatever_can_be_called():
+    class Scale:
+        def __call__(self, x):
+            return 2 * x, ()
+
+    x = leaf([1.0])
+    doubled = differentiable(Scale(), lambda dout, saved: 2 * dout)(x)
+    doubled.backward()
+    assert doubled.node.name == "Scale" and x.grad.tolist() == [2.0]
+
+
 def test_differentiable_keeps_both_halves_and_the_docstring():
     def halve_forward(x, by=2):
         """out = x / by"""

@@ -128,3 +128,5 @@ def test_an_error_passes_through_and_tracing_ends():
     assert sys.gettrace() is before
     with pytest.raises(TypeError, match="no Python code"):
         walk(len, [])
+    with pytest.raises(TypeError, match="<lambda> is no def in Python"):
+        walk(lambda x: x + 1, 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scratch_embed import Tensor
+from scratch_embed import Tensor, differentiable
 from scratch_embed.functional import cross_entropy, dropout, lookup, tanh
 from scratch_embed.look import keys
 from scratch_embed.trace import Trace, step, trace
@@ -155,6 +155,21 @@ def test_what_would_draw_other_numbers_is_not_entered():
     walk = trace(dropout(x, 0.5, np.random.default_rng(0)).sum())
     frames = walked(walk, "step 1", "into")
     assert "dropout draws random numbers" in frames[-1].note and "into" not in frames[0].names
+
+
+def test_into_an_operation_of_ones_own_that_has_no_lines_or_runs_once_only():
+    def doubled(x):
+        return x * 2.0, {"by": 2.0}
+
+    def doubled_backward(dout, saved):
+        return dout * saved.pop("by")
+
+    halved = differentiable(lambda x: (x / 2, ()), lambda dout, saved: dout / 2, name="halved")
+    x = Tensor(np.ones(2), requires_grad=True)
+    walk = trace(halved(differentiable(doubled, doubled_backward)(x)).sum())
+    for place, said in (("step 2", "is no def in Python"), ("step 6", "KeyError: 'by'")):
+        frames = walked(walk, place, "into", "on")
+        assert said in frames[2].note and len(frames) > 3
 
 
 def test_the_prompt_knows_what_is_known_and_no_more(monkeypatch, capsys):
