@@ -59,7 +59,7 @@ def surprised_when_tied(at: ForwardStep, index: Index) -> list[str]:
     if not len(kept):
         return []
     shown, rest = some(kept)
-    z = h.reshape(-1, h.shape[-1])[shown].astype(float) @ weight.T
+    z = h.reshape(len(saved.scale), h.shape[-1])[shown].astype(float) @ weight.T
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z[np.arange(len(shown)), saved.targets[shown]]) / np.exp(z).sum(axis=1)
     positions = [np.unravel_index(n, h.shape[:-1]) if h.ndim > 1 else () for n in shown]

@@ -44,7 +44,7 @@ def through_logits(at: ForwardStep, place: int, index: Index) -> Slopes:
             raise TypeError(
                 f"each of its {len(lines):,} terms needs all {len(weight):,} logits of its position"
             )
-        values, other = h.reshape(-1, h.shape[-1])[lines, column], at.inputs[0].name
+        values, other = h.reshape(len(scale), h.shape[-1])[lines, column], at.inputs[0].name
     lead = np.stack(np.unravel_index(lines, h.shape[:-1]), axis=1) if h.ndim > 1 else None
     places = np.column_stack([lead, rows]) if lead is not None else rows[:, None]
 
@@ -58,7 +58,8 @@ def through_logits(at: ForwardStep, place: int, index: Index) -> Slopes:
 def _logits(at: ForwardStep, lines: np.ndarray, rows: np.ndarray) -> Middle:
     """The logits at these positions and rows, and their gradient."""
     h, weight = (given.value.astype(float) for given in at.inputs[:2])
-    flat, saved = h.reshape(-1, h.shape[-1]), at.node.saved
+    saved = at.node.saved
+    flat = h.reshape(len(saved.scale), h.shape[-1])
 
     def shares(n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Logits and probabilities of some positions, (n, V)."""
