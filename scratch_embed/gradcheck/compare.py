@@ -53,14 +53,15 @@ def measure(point: Point, methods: list[str], places: list[Place]):
                 warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 for place, got in zip(places, found):
                     got[method] = NUMERATORS[method](_line(point, place), point.noise)
-        except (TypeError, ValueError, np.exceptions.ComplexWarning) as error:
+        except Exception as error:  # fn refuses complex numbers as it likes
             if method != "complex":
                 raise
+            said = str(error).split("\n")[0] or type(error).__name__
             if methods == ["complex"]:
                 raise TypeError(
-                    f"the complex step cannot be taken here ({error}); use method='richardson'"
+                    f"the complex step cannot be taken here ({said}); use method='richardson'"
                 ) from error
-            skipped[method] = str(error).split("\n")[0]
+            skipped[method] = said
             for got in found:
                 got.pop(method, None)
     return found, skipped

@@ -82,6 +82,35 @@ def test_what_ones_own_operation_saves_may_be_called_as_in_a_lookup(held, slip):
         assert slip == 1 or any("DIFFERS" in text for text in told)
 
 
+@pytest.mark.parametrize("slip", [1.0, 1.3, "more", "reversed"])
+@pytest.mark.parametrize("refuses", ["numbers", "dtypes"])
+@pytest.mark.parametrize("error", [AssertionError, KeyError, FloatingPointError])
+def test_a_forward_may_refuse_in_any_way_what_the_check_shows_it(error, refuses, slip):
+    """A right pair passes, and a wrong one is refused: neither ends in the error of its forward."""
+
+    def logarithm(x):
+        if (x.dtype != np.float64) if refuses == "dtypes" else (x <= 0).any():
+            raise error
+        return np.log(x), x
+
+    def backward(dout, x):
+        dx = dout / x
+        return (
+            {"more": dx + 0.01, "reversed": dx[::-1]}[slip]
+            if slip in ("more", "reversed")
+            else slip * dx
+        )
+
+    x = Tensor(np.random.default_rng(0).uniform(0.5, 2.0, (3, 4)), requires_grad=True)
+    own = differentiable(logarithm, backward)
+    for method in ("richardson", "all"):
+        assert gradcheck(own, x, method=method).passed == (slip == 1.0)
+    assert "complex" not in step_study(own, x).errors or refuses == "numbers"
+    if refuses == "dtypes":
+        with pytest.raises(TypeError, match=f"cannot be taken here .{error.__name__}."):
+            gradcheck(own, x, method="complex")
+
+
 def test_an_empty_tensor_beside_one_that_is_not():
     def forward(x, rest):
         return np.exp(x) * (1 + rest.sum()), (x, rest)
