@@ -74,7 +74,10 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
         stages = f"{short(total - value)} + {factor(value)}", short(total)
         why = f"added to the {part.number - 1} of {part.of} parts that were there"
         lines.append(Line(f"{name} so far", stages, total, why))
-    lines += _nudge(trace, Use(made, part.place), index, part, at.incoming)
+    try:
+        lines += _nudge(trace, Use(made, part.place), index, part, at.incoming)
+    except TypeError as error:
+        lines.append(Line("", (f"no nudge: {error}",)))
     lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place)
     return Working(f"{name}, {which(part)}", tuple(lines), value)
 
@@ -160,10 +163,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
     if work > LARGE:
         return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
     f = replay.along(trace, [use], index)
-    try:
-        slope, h, above, below = _measured(f, value, single)
-    except TypeError as error:
-        return [Line("", (f"no nudge: {error}",))]
+    slope, h, above, below = _measured(f, value, single)
     if not math.isfinite(value) or not math.isfinite(slope):
         return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
     verdict = _judge(slope, value, above, h, single) or _option(use.at, index)

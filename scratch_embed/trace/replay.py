@@ -44,7 +44,7 @@ class Use(NamedTuple):
 def rerun(at: ForwardStep, inputs: dict[int, np.ndarray]) -> np.ndarray:
     """What comes out of a step when it is given other arrays in these places.
 
-    Raises TypeError for a step that would draw new random numbers.
+    Raises TypeError for a step that would draw new random numbers, or does not take these.
     """
     values = [inputs.get(k, wide(given.value)) for k, given in enumerate(at.inputs)]
     if at.node.forward is dropout.dropout_forward:  # its mask was drawn once
@@ -52,7 +52,17 @@ def rerun(at: ForwardStep, inputs: dict[int, np.ndarray]) -> np.ndarray:
     options = at.node.options
     if any(isinstance(v, np.random.Generator) for v in (*values, *options.values())):
         raise TypeError(f"{at.op} draws random numbers, and would draw others this time")
-    return np.asarray(at.node.forward(*values, **options)[0])
+    return np.asarray(_run(at, values)[0])
+
+
+def _run(at: ForwardStep, values: list) -> tuple:
+    """(out, saved) of a step's forward, which a learner may have let refuse what it was not made
+    for, in any way."""
+    try:
+        return at.node.forward(*values, **at.node.options)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise TypeError(f"{at.op} does not run with other numbers: {told}") from error
 
 
 def in_double(trace: Trace, use: Use) -> np.ndarray | RowGrad:
@@ -79,7 +89,7 @@ def _again(at: ForwardStep, inputs: dict[int, np.ndarray]) -> tuple[np.ndarray, 
     if node.forward is dropout.dropout_forward:  # its mask was drawn once
         out, saved = rerun(at, inputs), node.saved
     else:
-        out, saved = node.forward(*values, **node.options)
+        out, saved = _run(at, values)
     tensors = tuple(
         Tensor(value, requires_grad=True, name=given.name) if learns(at, k) else value
         for k, (given, value) in enumerate(zip(at.inputs, values))

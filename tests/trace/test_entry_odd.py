@@ -228,3 +228,17 @@ def test_an_operation_of_ones_own_may_be_called_transpose():
     cube = Tensor(np.ones((2, 3, 4)), requires_grad=True, name="cube")
     turned = F.transpose(cube, axes=(1, 0, 2)) + F.transpose(cube, axes=None).T.T.sum()
     assert [at.name for at in trace(turned.sum()).forward[:2]] == ["transpose_1", "cube.T"]
+
+
+@pytest.mark.parametrize("error", [AssertionError("in quarters"), KeyError("p")])
+def test_a_forward_that_refuses_other_numbers_is_told_and_gets_no_nudge(error):
+    def surprise_forward(p):
+        if p.dtype != np.float32 or (p * 4 % 1).any():
+            raise error
+        return -np.log(p), p
+
+    surprise = differentiable(surprise_forward, lambda dout, p: -dout / p)
+    p = Tensor(np.array([0.25, 0.5], np.float32), requires_grad=True)
+    told = " ".join(trace(surprise(p).sum()).entry(4).text().split())
+    assert f"no nudge: surprise does not run with other numbers: {type(error).__name__}" in told
+    assert "no terms are told" in told and str(error) in told
