@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from scratch_embed import Tensor
+from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.watch import ENTRIES, has_changed, keep, watching
 
@@ -183,6 +183,45 @@ def test_no_false_alarm_when_only_one_input_learns(op):
         for place in learning if len(learning) == 1 else ():
             noticed, hurt = write_to(op, learning, place)
             assert noticed == hurt
+
+
+def scaled(**options):
+    """k x y, where `k` may be left to its default."""
+    return differentiable(
+        lambda x, y, k=2.0: (k * x * y, (x, y, k)),
+        lambda dout, saved: (dout * saved[2] * saved[1], dout * saved[2] * saved[0]),
+        name="scaled",
+        **options,
+    )
+
+
+@pytest.mark.parametrize("reads", [((1,), (0,)), ((1,), (0,), ()), [[1], [0], []]])
+@pytest.mark.parametrize("rest", [(), (3.0,)])
+def test_reads_of_an_operation_of_ones_own(reads, rest):
+    x, y = leaf([1.0, 2.0]), Tensor(np.array([5.0, 7.0]))
+    out = scaled(reads=reads)(x, y, *rest)
+    x.data *= 0
+    if len(reads) == 2 and rest:  # nothing is told of the third argument
+        with pytest.raises(RuntimeError, match="scaled kept its input 0"):
+            out.sum().backward()
+    else:
+        out.sum().backward()
+        assert x.grad.tolist() == [5 * (*rest, 2)[0], 7 * (*rest, 2)[0]]
+
+    out = scaled(reads=reads)(x, y, *rest)
+    y.data *= 0
+    with pytest.raises(RuntimeError, match="scaled kept its input 1"):
+        out.sum().backward()
+
+
+def test_reads_that_are_no_places_are_refused():
+    with pytest.raises(TypeError, match=r"reads is \(1, 0\); give a tuple of places for each"):
+        scaled(reads=(1, 0))
+    with pytest.raises(TypeError, match="reads is 'xy'; give a tuple"):
+        scaled(reads="xy")
+    for place in (-1, 2, "y", True, 0.5, None):  # none of them would ever be found written to
+        with pytest.raises(ValueError, match=rf"reads\[1\] holds {place!r}; .* from 0 to 1"):
+            scaled(reads=((1,), (place,)))
 
 
 def test_the_message_names_the_operation_the_tensor_and_the_way_out():

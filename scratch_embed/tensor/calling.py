@@ -28,6 +28,25 @@ def check_option(operation: Callable, key: str, value: Any) -> None:
     check_unmasked(value, whose)
 
 
+def checked_reads(reads: Any) -> tuple[tuple[int, ...], ...]:
+    """`reads` of `differentiable`, when they are places of as many arguments.
+
+    A place that is none would never be found written to, and a wrong gradient never told.
+    """
+    form = "give a tuple of places for each positional argument, ((1,), (0,)) for a product"
+    listed = isinstance(reads, (tuple, list))
+    if not listed or not all(isinstance(places, (tuple, list)) for places in reads):
+        raise TypeError(f"reads is {reads!r}; {form}")
+    for argument, places in enumerate(reads):
+        for place in places:
+            if isinstance(place, bool) or place not in range(len(reads)):
+                raise ValueError(
+                    f"reads[{argument}] holds {place!r}; a place is a whole number from 0 to "
+                    f"{len(reads) - 1}, as reads tells of {len(reads)} arguments: {form}"
+                )
+    return tuple(tuple(places) for places in reads)
+
+
 def plain(operation: Callable, place: int, value: Any, is_array: bool) -> Any:
     """A positional argument that is neither Tensor nor plain array; a list where one is meant."""
     if isinstance(value, np.ndarray):

@@ -98,7 +98,7 @@ class Node(NamedTuple):
             for place, value in enumerate(given)
             if isinstance(value, np.ndarray) and np.may_share_memory(value, array)
         ]
-        if self.reads and places:
+        if self.reads and places and len(self.inputs) <= len(self.reads):
             learning = [i for i, t in enumerate(self.inputs) if getattr(t, "requires_grad", False)]
             if not any(place in self.reads[i] for i in learning for place in places):
                 return

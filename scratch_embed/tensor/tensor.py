@@ -11,7 +11,7 @@ from scratch_embed.arguments import array_of, check_flag, check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
-from scratch_embed.tensor.calling import check_option, describe, in_place, plain
+from scratch_embed.tensor.calling import check_option, checked_reads, describe, in_place, plain
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
 from scratch_embed.tensor.recording import recording
 from scratch_embed.tensor.tape import Node
@@ -191,6 +191,8 @@ def differentiable(
         ((1,), (0,)) for a product. An argument that none reads may be written to after forward.
         By default each gradient reads every array that was saved.
 
+    Raises TypeError or ValueError for `reads` that are not places of that many arguments.
+
     Gradients flow through positional arguments only. The first of them, and all of an operation
     that broadcasts, may also be lists. Whole numbers that forward answers with, such as an argmax,
     may be somebody's ids; backward raises TypeError where a gradient would flow into them.
@@ -206,6 +208,8 @@ def differentiable(
     [12.0]
     """
     name = name or getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
+    if reads is not None:
+        reads = checked_reads(reads)
     operation = _recorded(name, forward, backward, broadcasts, selective, reads)
     operation.forward, operation.backward = forward, backward
     describe(operation, forward, name)
