@@ -125,6 +125,10 @@ def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
             grads = grads if isinstance(grads, (tuple, list)) else (grads,)
             for place, (parent, grad) in enumerate(zip(node.inputs, grads)):
                 given = isinstance(parent, Tensor) and grad is not None
+                if given and np.asarray(grad).dtype.kind not in "biufc":
+                    what = f"a {type(grad).__name__}, which is no array of numbers"
+                    sentence = f"{half(node.name)} hands {parent.name or f'input {place}'} {what}"
+                    return Cause("no array", node.name, sentence)
                 if given and np.shape(grad) != parent.shape:
                     return _shape_cause(node.name, place, parent, np.asarray(grad))
     return None

@@ -224,3 +224,18 @@ def test_an_error_in_the_first_backward_is_the_callers_to_see():
     broken = planted.broken("exp", lambda g, s: g * s["out"])
     with pytest.raises(TypeError, match="tuple indices"):
         gradcheck(broken, leaf(3))
+
+
+@pytest.mark.parametrize(
+    ("what", "answer"),
+    [
+        ("dict", lambda dout: {"x": dout}),
+        ("generator", lambda dout: (each for each in [dout])),
+        ("str", lambda dout: "dout"),
+    ],
+)
+def test_a_backward_that_answers_with_no_array_is_a_verdict_with_a_cause(what, answer):
+    double = differentiable(lambda x: (2 * x, ()), lambda dout, saved: answer(dout), name="double")
+    report = gradcheck(double, leaf(4, 3, name="x"))
+    assert (report.passed, report.cause) == (False, "no array")
+    assert f"backward of double hands x a {what}, which is no array of numbers" in str(report)
