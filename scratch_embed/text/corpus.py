@@ -186,7 +186,9 @@ def zipf_slope(counts, first: int = 1, last: int | None = None) -> float:
     last = len(ranks) if last is None else min(last, len(ranks))
     if not 1 <= first < last:
         raise ValueError(f"ranks {first}..{last} hold no two of the {len(ranks)} ranks.")
-    x, y = np.log(ranks[first - 1 : last]), np.log(frequencies[first - 1 : last])
+    x, y = (  # small counts in one byte each would have logarithms in half precision
+        np.log(each[first - 1 : last], dtype=np.float64) for each in (ranks, frequencies)
+    )
     x = x - x.mean()
     return float(x @ (y - y.mean()) / (x @ x))
 

@@ -72,6 +72,7 @@ def test_rank_frequency_and_slope():
     ranks, frequencies = rank_frequency([1, 0, 3, 2])
     assert (ranks.tolist(), frequencies.tolist()) == ([1, 2, 3], [3, 2, 1])
     assert zipf_slope([60, 30, 20, 15, 12]) == pytest.approx(-1)
+    assert zipf_slope(np.array([60, 30, 20, 15, 12], np.uint8)) == pytest.approx(-1, abs=1e-14)
     assert zipf_slope([7, 7, 7]) == 0
     square = 10**6 / np.arange(1, 101) ** 2
     assert zipf_slope(square, first=10, last=50) == pytest.approx(-2)
