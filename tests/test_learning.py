@@ -59,6 +59,7 @@ def test_a_training_takes_over_all_of_a_state_or_nothing(spoil, said):
     assert fresh.model.a.data.tolist() == trained.model.a.data.tolist() and fresh.step == 1
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("stops", [True, False])
 def test_ctrl_c_in_the_midst_of_a_step_waits_for_its_end(stops):
     class Interrupted(SGD):
