@@ -157,14 +157,15 @@ class Variable:
         leaf = self
         while leaf.node and leaf._is_view():
             leaf = leaf.node.inputs[0]
-        view = leaf is not self and leaf.node is None
+        made_of = self.node.inputs[0] if self.node else None
+        view = leaf is not self and leaf.node is None and not isinstance(made_of, StandIn)
         return own, {**slots, "data": None} if view else slots
 
     def _is_view(self) -> bool:
         """Whether its numbers are some of those of what it was made of."""
-        both = self, self.node.inputs[0]
-        known = all(isinstance(t, Variable) and not isinstance(t, StandIn) for t in both)
-        return known and owner(self.data) is owner(both[1].data)
+        source, held = self.node.inputs[0], self._held()
+        its = source._held() if isinstance(source, Variable) else None
+        return held is not None and its is not None and owner(held) is owner(its)
 
     def __setstate__(self, state: tuple) -> None:
         """From a pickle: its line is written anew, after those of its inputs, for another process
@@ -332,12 +333,9 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
 
 def _name(value: Any) -> str | None:
     """The name of a Tensor, or of the one that it is a view of, as E of E.T."""
-    while isinstance(value, Variable):
-        source = value.node.inputs[0] if value.node else None
-        if value.name or not isinstance(source, Variable) or isinstance(source, StandIn):
-            return value.name
-        value = source if owner(source.data) is owner(value.data) else None
-    return None
+    while isinstance(value, Variable) and not value.name and value.node and value._is_view():
+        value = value.node.inputs[0]
+    return getattr(value, "name", None)
 
 
 def _is_shared(part: np.ndarray | RowGrad, others: list) -> bool:

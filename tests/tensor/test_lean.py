@@ -102,3 +102,27 @@ def test_what_no_gradient_reads_may_be_written_to_here_too(shape):
     h.data *= 0
     out.sum().backward()
     assert x.grad.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("is_lean", [False, True])
+@pytest.mark.parametrize("view", [lambda E: E.T, lambda E: E.reshape(3, 2)])
+def test_a_weight_that_was_written_to_is_named_through_a_view(is_lean, view):
+    """Without lean too: the error is the same."""
+    E = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True, name="E")
+    with lean() if is_lean else np.errstate():
+        a = view(E)
+        h = Tensor(np.ones((1, a.shape[0])), requires_grad=True)
+        loss = (h @ a).sum()
+    E.data *= 2
+    with pytest.raises(RuntimeError, match=r"matmul kept its input 1, E, of shape .* written to"):
+        loss.backward()
+
+
+def test_what_computed_a_name_is_not_taken_for_a_view_of_it():
+    E = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True, name="E")
+    with lean():
+        a = (2.0 * E).T
+        loss = (Tensor(np.ones((1, 3)), requires_grad=True) @ a).sum()
+    a.data *= 2
+    with pytest.raises(RuntimeError, match=r"matmul kept its input 1 of shape \(3, 2\)"):
+        loss.backward()
