@@ -40,5 +40,5 @@ def warmup_cosine(step: int, steps: int, lr: float, warmup: int = 0, floor: floa
         raise ValueError(f"warmup is {warmup}; there are only {steps} steps")
     if step < warmup:
         return lr * (step + 1) / warmup
-    done = min(1.0, (step - warmup) / max(1, steps - warmup))
+    done = (step - warmup) / (steps - warmup) if step < steps else 1.0
     return floor + (lr - floor) * (1 + math.cos(math.pi * done)) / 2

@@ -141,7 +141,7 @@ def test_up_in_a_line_and_down_in_half_a_cosine():
 
 def test_without_warm_up_it_begins_at_the_top_and_a_warm_up_may_be_all():
     assert warmup_cosine(0, 10, 1.0) == 1.0
-    assert warmup_cosine(9, 10, 1.0, warmup=10) == 1.0
+    assert [warmup_cosine(step, 10, 1.0, warmup=10) for step in (9, 10, 11)] == [1.0, 0.0, 0.0]
     assert warmup_cosine(np.uint8(255), 300, 1.0, warmup=299) == warmup_cosine(255, 300, 1.0, 299)
 
 
