@@ -96,10 +96,11 @@ def check(trial):
             ids=ids,
             segments=segments,
         )
-    for rows in (3, 1):
-        trial.raises("input_embedding", ValueError, f"for 4 positions and {rows} rows of position",
-                     ids=ids, segments=segments, token=token, position=position[:rows],
-                     segment=segment)  # fmt: skip
+    for T, rows in ((4, 3), (4, 1), (2, 1)):
+        because = f"for {T} positions and {rows} rows of position"
+        trial.raises("input_embedding", ValueError, because,
+                     ids=ids[:, :T], segments=segments[:, :T], token=token,
+                     position=position[:rows], segment=segment)  # fmt: skip
 
 
 def _mistakes(ids, segments):

@@ -91,12 +91,12 @@ LARGE = {
 def _mistakes(q, k, v):
     p, root = _weights(q, k), np.sqrt(q.shape[1])
 
-    def wrong(shares=True, divide=root, axis=1, alone=False):
+    def wrong(shares=True, divide=root, divide_k=None, axis=1, alone=False):
         def backward(dout):
             dp = dout @ v.T
             ds = p * (dp - (dp * p).sum(axis=axis, keepdims=True)) if shares else p * dp
             ds = p * (1 - p) * dp if alone else ds
-            return ds @ k / divide, ds.T @ q / divide, p.T @ dout
+            return ds @ k / divide, ds.T @ q / (divide_k or divide), p.T @ dout
 
         return backward
 
@@ -108,6 +108,10 @@ def _mistakes(q, k, v):
     return {
         ("attention_backward forgets to divide dq and dk by sqrt(D), as the scores are", roots):
             wrong(divide=1),
+        ("attention_backward forgets to divide dq by sqrt(D), as it does dk", r"\bdq *="):
+            wrong(divide=1, divide_k=root),
+        ("attention_backward forgets to divide dk by sqrt(D), as it does dq", r"\bdk *="):
+            wrong(divide_k=1),
         ("attention_backward divides dq and dk by D, and the scores by sqrt(D)", roots):
             wrong(divide=root**2),
         ("attention_backward lacks the term that the scores of a row share in softmax", scores):

@@ -45,6 +45,9 @@ def nearest_rows(E, row, k):
 
 
 def check(trial):
+    for rng in trial.rounds(3):  # first of all without equal cosines: is it the cosine at all?
+        E = rng.standard_normal((30, 4))
+        trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=3, k=10)
     for rng, k in zip(trial.rounds(5), (6, 6, 3, 6, 1)):
         E = np.round(rng.standard_normal((7, 3)), 1)
         E *= np.array([1, 4, 0.5, 2, 8, 1, 0.25])[:, None]
@@ -110,6 +113,11 @@ MISTAKES = {
         _by(_cosines, itself=0.0),
     ("nearest_rows compares dot products: a long row is not near for being long", r"@"):
         _by(lambda E, q: E @ q),
+    ("nearest_rows divides by the squares of the lengths: their root is missing",
+     r"sum\("):
+        _by(lambda E, q: E @ q / np.maximum((E * E).sum(axis=1), 1e-300)),
+    ("nearest_rows adds up absolute values for a length: it is the root of the sum of squares",
+     r"abs|norm"): _by(lambda E, q: E @ q / np.maximum(np.abs(E).sum(axis=1), 1e-300)),
     ("nearest_rows asks for the distance from point to point, and not for the cosine",
      r"-.*E\[row\]|argsort"): _by(lambda E, q: -((E - q) ** 2).sum(axis=1)),
     ("nearest_rows divides a row of zeros by its length: 0 / 0 is nan, its cosine is to be 0",

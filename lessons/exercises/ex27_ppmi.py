@@ -70,10 +70,10 @@ MISTAKES = {
         _otherwise(chance=lambda rows, columns, P: rows * rows.T),
     ("ppmi takes the sums of the columns for both words: u has the sum of its row", CHANCE):
         _otherwise(chance=lambda rows, columns, P: columns.T * columns),
-    ("ppmi divides by P(u) alone: chance is P(u) times P(v)", CHANCE):
-        _otherwise(chance=lambda rows, columns, P: rows),
-    ("ppmi divides by P(v) alone: chance is P(u) times P(v)", CHANCE):
-        _otherwise(chance=lambda rows, columns, P: columns),
+    # P(u, v) is never more than P(u) or P(v), so with these the answer is 0 everywhere, as with
+    # counts in place of shares: all that can be said is that chance comes out too large.
+    ("ppmi finds no pair more frequent than chance: P(u) times P(v), all shares of one whole",
+     CHANCE): _otherwise(chance=lambda rows, columns, P: rows),
     ("ppmi takes every pair for equally likely by chance, and some words are frequent", CHANCE):
         _otherwise(chance=lambda rows, columns, P: np.full(P.shape, 1 / P.size)),
 }  # fmt: skip

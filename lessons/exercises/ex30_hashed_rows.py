@@ -62,7 +62,8 @@ def two_rows_backward(dout, rows, num_rows):
 
 
 def check(trial):
-    for text, V in (("news.org", 10**6), ("b\u00fccher.de", 10**6), ("\u732b", 97), ("a/b", 5)):
+    for text, V in (("news.org", 10**6), ("b\u00fccher.de", 10**6), ("\u732b", 97), ("a/b", 5),
+                    (" Los Angeles\n", 10**6)):  # fmt: skip
         trial.same("hash_of", mistakes=HASHES, text=text, V=V)
     for rng in trial.rounds(4):
         E, rows = rng.standard_normal((6, 3)), trial.ids(rng, 6, 4, 2)
@@ -94,6 +95,10 @@ def _fnv(h, byte):
 
 
 HASHES = {
+    ("hash_of makes capitals small: each letter counts as it stands", r"lower|casefold"):
+        _hashed(lambda text: text.lower().encode(), _fnv),
+    ("hash_of cuts off the spaces at the ends: they count, too", r"strip"):
+        _hashed(lambda text: text.strip().encode(), _fnv),
     ("hash_of multiplies before it mixes the byte in: h ^ byte comes first", r"16777619"):
         _hashed(str.encode, lambda h, byte: (h * 16777619) ^ byte),
     ("hash_of goes through letters: text.encode() gives bytes, and a letter may be several",
@@ -138,6 +143,8 @@ def _mistakes(rows):
             wrong((0, 1), 1, last),
         (f"{name} pays the first row alone: both were added", r"add\.at|\bdE\["):
             wrong((0,), 1, np.add.at),
+        (f"{name} pays the second row alone: both were added", r"add\.at|\bdE\["):
+            wrong((1,), 1, np.add.at),
         (f"{name} halves what arrives: each row of a sum gets the whole of it", r"/|0\.5"):
             wrong((0, 1), 0.5, np.add.at),
         (f"{name} pays a row once where both hashes fall on it: it was added twice",
