@@ -210,6 +210,8 @@ def differentiable(
     name = name or getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
     if reads is not None:
         reads = checked_reads(reads)
+    # `trace` remembers what it has read of each half; a dataclass that can be called has no hash
+    forward, backward = (half if half.__hash__ else half.__call__ for half in (forward, backward))
     operation = _recorded(name, forward, backward, broadcasts, selective, reads)
     operation.forward, operation.backward = forward, backward
     describe(operation, forward, name)

@@ -100,9 +100,11 @@ def code_of(half: Callable, parameter: str, place: int) -> Code | None:
     to show.
     """
     try:
+        half = inspect.unwrap(half)  # a function that Numba compiled has the source of its own
         source, first = inspect.getsourcelines(half)
+        path = _path(inspect.getsourcefile(half))
         tree = ast.parse(textwrap.dedent("".join(source)))
-    except (OSError, TypeError, SyntaxError):  # a compiled function, a lambda inside of a call
+    except (OSError, TypeError, SyntaxError):  # written in C, a lambda inside of a call
         return None
     body = list(ast.walk(tree))
     returns = [node for node in body if isinstance(node, ast.Return) and node.value]
@@ -117,7 +119,7 @@ def code_of(half: Callable, parameter: str, place: int) -> Code | None:
             made = [node for node in body if value.id in _writes(node)]
     made = made or returns[-1:] or body[1:2]
     lines = sorted((first + node.lineno - 1, _text(source, node)) for node in made)
-    return Code(_path(inspect.getsourcefile(half)), tuple(lines))
+    return Code(path, tuple(lines))
 
 
 def code_lines(function: Callable, parameter: str, place: int) -> list[Line]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numba
 import numpy as np
 import pytest
 
@@ -242,3 +245,42 @@ def test_a_forward_that_refuses_other_numbers_is_told_and_gets_no_nudge(error):
     told = " ".join(trace(surprise(p).sum()).entry(4).text().split())
     assert f"no nudge: surprise does not run with other numbers: {type(error).__name__}" in told
     assert "no terms are told" in told and str(error) in told
+
+
+@dataclass
+class Tripled:
+    """It compares by value, and so has no hash."""
+
+    factor: float = 3.0
+
+    def __call__(self, x):
+        return self.factor * x, (self.factor,)
+
+
+def compiled(x):
+    return 3.0 * x, (3.0,)
+
+
+def compiled_backward(dout, saved):
+    dx = dout * saved[0]
+    return dx
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "shown"),
+    [
+        (numba.njit(compiled), compiled_backward, "return 3.0 * x, (3.0,)"),
+        (compiled, numba.njit(compiled_backward), "dx = dout * saved[0]"),
+        (Tripled(), compiled_backward, "return self.factor * x, (self.factor,)"),
+    ],
+    ids=["forward compiled", "backward compiled", "a dataclass"],
+)
+def test_halves_that_are_no_plain_functions_are_walked_and_shown(
+    forward, backward, shown, tmp_path
+):
+    x = Tensor(np.array([1.0, 2.0]), requires_grad=True, name="x")
+    walk = trace(differentiable(forward, backward, name="tripled")(x).sum())
+    assert "test_entry_odd.py:" in str(walk) and shown in str(walk)
+    assert "DIFFERS" not in str(walk)
+    assert [walk.entry(step).value for step in (1, 4)] == [6.0, 3.0]
+    assert walk.html(tmp_path / "walk.html").exists()
