@@ -64,8 +64,9 @@ def check(trial):
     for rng, text in zip(trial.rounds(6), [*texts, None, None, None]):
         words = text.split() if text else _random_words(rng)
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=8)
-    for words in ([], [""], ["a", "b"], ["a.b", "axb", "a.b", " a b", " a b", "(a)"]):
-        trial.same("train", words=words, num_merges=3)
+    odd = ["a.b", "axb", "a.b", " a b", " a b", "(a)"]
+    for words in ([], [""], ["a", "b"], odd, ["LO", "Low", "low", "LOW", "lo"]):
+        trial.same("train", mistakes=MISTAKES, words=words, num_merges=3)
 
 
 def _random_words(rng):
@@ -141,6 +142,8 @@ BY_LINE = {  # what the guilty line looks like: {the mistake: who makes it}
         "train counts across words: the end of one and the beginning of the next are no pair":
             _trained(across=True),
         "train counts a word once that stands there several times": _trained(once=True),
+        "train makes capitals small: each letter counts as it stands":
+            lambda words, num_merges: _trained()([word.lower() for word in words], num_merges),
     },
     r"[Cc]ount": {
         "train does not update its counts: after a merge there are new pairs, and fewer of the old":

@@ -63,7 +63,7 @@ def two_rows_backward(dout, rows, num_rows):
 
 def check(trial):
     for text, V in (("news.org", 10**6), ("b\u00fccher.de", 10**6), ("\u732b", 97), ("a/b", 5),
-                    (" Los Angeles\n", 10**6)):  # fmt: skip
+                    ("bu\u0308cher.de", 10**6), (" Los Angeles\n", 10**6)):  # fmt: skip
         trial.same("hash_of", mistakes=HASHES, text=text, V=V)
     for rng in trial.rounds(4):
         E, rows = rng.standard_normal((6, 3)), trial.ids(rng, 6, 4, 2)
@@ -97,6 +97,8 @@ def _fnv(h, byte):
 HASHES = {
     ("hash_of makes capitals small: each letter counts as it stands", r"lower|casefold"):
         _hashed(lambda text: text.lower().encode(), _fnv),
+    ("hash_of joins a letter and its dots to one character: each counts as it stands",
+     r"normalize"): _hashed(lambda text: text.replace("u\u0308", "\u00fc").encode(), _fnv),
     ("hash_of cuts off the spaces at the ends: they count, too", r"strip"):
         _hashed(lambda text: text.strip().encode(), _fnv),
     ("hash_of multiplies before it mixes the byte in: h ^ byte comes first", r"16777619"):

@@ -76,6 +76,12 @@ def check(trial):
     gaps = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 1e-9]])  # no factor can be read off the corners
     for code in (2 * gaps, gaps * [[1, 0]], gaps + [[0, 0], [0, 0], [0, 1]]):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=gaps, ids=np.array([1, 0]))
+    for rest, off in ((1.0, 5e-6), (0.0, 5e-7)):  # the largest entry is the measure, however many
+        nudged = np.full((20, 5), rest)
+        nudged[0, 0] = 1
+        code = nudged.copy()
+        code[7, 2] += off
+        trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=nudged, ids=np.array([0, 3]))
     nothing = np.zeros((3, 2))
     trial.same("diagnose", mistakes=MISTAKES, code=nothing, nudged=nothing, ids=np.array([0]))
 
@@ -90,9 +96,12 @@ def _parts(E, W, ids, targets):
     return np.eye(8)[ids][:, :, None] * rows[:, None, :], dz.T @ h
 
 
-def _judge(allowed=None, exact=False, factor=True, repeats=np.all, order=("repeats", "reading")):
+def _judge(
+    size=np.max, allowed=None, exact=False, factor=True, repeats=np.all,
+    order=("repeats", "reading"),
+):  # fmt: skip
     def wrong(code, nudged, ids):
-        room = 1e-6 * np.abs(nudged).max() if allowed is None else allowed
+        room = 1e-6 * size(np.abs(nudged)) if allowed is None else allowed
         off = np.abs(code - nudged) > (0 if exact else room)
         if not off.any():
             return "right"
@@ -124,6 +133,10 @@ MISTAKES = {
         _judge(exact=True),
     ("diagnose allows small and large gradients the same difference: measure it by the largest",
      r"1e-6"): _judge(allowed=1e-6),
+    ("diagnose measures by all entries together: the largest of them is the measure", r"1e-6"):
+        _judge(size=np.linalg.norm),
+    ("diagnose measures by the mean entry: the largest is the measure", r"1e-6"):
+        _judge(size=np.mean),
     ("diagnose reads the factor off one entry, which may be 0 or noise", r"\[0, *0\]|\[0\]"):
         _by_the_first,
     ("diagnose does not look for one factor of all entries, or not before it looks at rows",

@@ -53,6 +53,12 @@ class Asked:
         handed = {k: v if k in self.in_place else copied(v) for k, v in given.items()}
         litter([*given.values(), *(expected if isinstance(expected, tuple) else (expected,))])
         got = self.call(*handed.values())
+        if isinstance(got, list) and any(got is value for value in handed.values()):
+            raise Wrong(
+                f"{self.name} hands back the list that it was given, and a new one is asked for",
+                named=True,
+                pattern=r"\breturn\b",
+            )
         for name, value in handed.items():
             if name not in self.in_place and not untouched(value, given[name]):
                 raise Wrong(

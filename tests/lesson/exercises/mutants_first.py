@@ -148,6 +148,7 @@ FIRST = [
         ("the mean for the maximum", "z.max(axis=-1, keepdims=True)",
          "z.mean(axis=-1, keepdims=True)", "is nan"),
         ("one maximum for all", "z.max(axis=-1, keepdims=True)", "z.max()", "is nan"),
+        ("the first for the maximum", "z.max(axis=-1, keepdims=True)", "z[:, :1]", "is nan"),
     ),
     *of(
         "cross_entropy",

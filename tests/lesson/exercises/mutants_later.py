@@ -43,6 +43,9 @@ LATER = [
     ),
     *of(
         "bpe_merge",
+        ("the same list", "    out, i = [], 0\n",
+         "    out, i = [], 0\n    if tuple(pair) not in pairwise(tokens):\n        return tokens\n",
+         "hands back the list that it was given"),
         ("a token used twice", "i += 2", "i += 1", "merge uses a token twice"),
         ("last token lost", "while i < len(tokens)", "while i < len(tokens) - 1",
          "merge loses the last token"),
@@ -63,6 +66,8 @@ LATER = [
     ),
     *of(
         "bpe_train",
+        ("small letters", "list(word) for word in words", "list(word.lower()) for word in words",
+         "makes capitals small"),
         ("ties to the last", "max(counts, key=counts.get)", "max(reversed(counts), key=counts.get)",
          "takes the last in the text"),
         ("ties to the alphabet", "max(counts, key=counts.get)",

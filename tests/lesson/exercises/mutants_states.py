@@ -48,6 +48,8 @@ STATES = [
     ),
     *of(
         "hashed_rows",
+        ("letters and dots joined", "text.encode()",
+         "__import__('unicodedata').normalize('NFC', text).encode()", "a letter and its dots"),
         ("mixes late", "((h ^ byte) * 16777619)", "((h * 16777619) ^ byte)",
          "multiplies before it mixes"),
         ("small letters", "text.encode()", "text.lower().encode()", "makes capitals small"),
@@ -74,6 +76,10 @@ STATES = [
     ),
     *of(
         "diagnose",
+        ("measured by all entries", "np.abs(nudged).max()", "np.linalg.norm(nudged)",
+         "by all entries together"),
+        ("measured by the mean", "np.abs(nudged).max()", "np.abs(nudged).mean()",
+         "by the mean entry"),
         ("factor of the first entry",
          "(code * nudged).sum() / (nudged * nudged).sum()", "code[0, 0] / nudged[0, 0]",
          "off one entry"),
