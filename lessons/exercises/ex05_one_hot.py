@@ -63,3 +63,4 @@ def check(trial):
             codes=codes,
             E=E,
         )
+    trial.same("one_hot", ids=np.zeros(0, int), num_rows=3)

@@ -82,6 +82,9 @@ def check(trial):
             ids=ids,
             offsets=offsets,
         )
+    none = {"ids": ids[:0], "offsets": np.array([0, 0, 0])}
+    trial.same("bag_mean_forward", E=E, **none)
+    trial.same("bag_mean_backward", dout=np.ones((2, 3)), num_rows=5, **none)
 
 
 def _pooled(pool):

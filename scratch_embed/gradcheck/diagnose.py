@@ -30,6 +30,8 @@ def diagnose(point) -> list[Cause]:
     found += map(writer, point.walk.overwrites)
     if not found:
         found += writes_inputs(point) or unsteady(point)
+    if not found and point.coarse:
+        return [rounded(point.coarse)]
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
@@ -168,6 +170,16 @@ def _of_lookup(part: Part) -> np.ndarray | None:
     right = np.zeros(table.shape)
     np.add.at(right, ids.reshape(-1), part.dout.reshape(-1, table.shape[1]))
     return right
+
+
+def rounded(part: Part) -> Cause:
+    """What answers in single precision hides from every nudge whether its backward is right."""
+    op = part.node.name.removesuffix("_backward")
+    sentence = (
+        f"forward of {op} answers in {part.out.dtype}, though what it is given is float64, so most "
+        "of a nudge is rounded away: let it keep the dtype of its input, and check again"
+    )
+    return Cause("single precision", part.node.name, sentence)
 
 
 def unsteady(point) -> list[Cause]:

@@ -19,6 +19,7 @@ from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gra
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
 from scratch_embed.gradcheck.walk import (
     BackwardFailed,
+    Part,
     Walk,
     arrays,
     changes_saved,
@@ -44,6 +45,7 @@ class Point:
     drifts : whether forward gives other bits at the same point the second time.
     changed : names of inputs that fn changes in place, other than by max_norm.
     broken : why backward raised an error, the first time or when run again, or None.
+    coarse : what answered in single precision, though its input was in double; or None.
     noise : rounding error in one evaluation of L.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
     sound : whether every operation is right by itself; found when first asked for.
@@ -68,7 +70,9 @@ class Point:
         self.zero_rows = [self._zero_rows(i) for i in range(len(self.checked))]
         self.loss = Loss(fn, tensors, self.cotangent)
         self.problems += self._unused(rng)
-        floor = np.finfo(float).eps * float(np.abs(self.out.data * self.cotangent).sum())
+        self.coarse = self._coarse()
+        eps = np.finfo(self.coarse.out.dtype if self.coarse else float).eps
+        floor = float(eps) * float(np.abs(self.out.data * self.cotangent).sum())
         self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 
@@ -169,6 +173,10 @@ class Point:
                         "another tensor, one of its surroundings, instead?"
                     )
         return found
+
+    def _coarse(self) -> Part | None:
+        single = (p for p in self.walk.parts if p.out.dtype in (np.float32, np.complex64))
+        return next(single, None)
 
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:
         if not tensor.size or tensor in self.original:  # there a table is edited along the way

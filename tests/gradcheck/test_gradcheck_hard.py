@@ -294,3 +294,20 @@ def test_where_the_complex_step_is_wrong_the_real_ones_overrule_it():
             lambda x, s=scale, b=beside: (size(x) * x * s).sum() + b, of(2.0, -1.0), method="all"
         )
         assert report.passed, report
+
+
+def test_a_forward_that_answers_in_single_precision_is_told_so_and_not_called_wrong():
+    """Nudges of 1e-5 drown in it: what they measure is rounding, and no slope."""
+
+    def run(backward):
+        op = differentiable(lambda x: (np.exp(x).astype(np.float32), x), backward, name="short")
+        x = Tensor(np.random.default_rng(3).standard_normal((3, 4)), requires_grad=True, name="x")
+        return gradcheck(op, x)
+
+    right = run(lambda dout, x: dout * np.exp(x))
+    assert not right.passed and not right.told
+    assert {row.verdict for row in right.rows} == {"cannot tell"}
+    assert right.cause == "single precision"
+    assert "forward of short answers in float32" in right.causes[0].sentence
+    wrong = run(lambda dout, x: -3e4 * dout * np.exp(x))  # far beyond its rounding
+    assert not wrong.agrees and wrong.cause == "single precision"

@@ -105,6 +105,8 @@ FIRST = [
     ),
     *of(
         "one_hot",
+        ("nothing for no ids", "return np.eye(num_rows)[ids]",
+         "return np.stack([np.arange(num_rows) == i for i in ids])", "need at least one array"),
         ("gradients exchanged", "dout @ E.T, codes.T @ dout", "codes.T @ dout, dout @ E.T",
          "results in another order"),
         ("a row for the table missing", "codes.T @ dout", "codes[:1].T @ dout[:1]", "wrong"),
