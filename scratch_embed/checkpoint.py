@@ -66,6 +66,9 @@ def load(path: str | os.PathLike) -> dict:
         try:
             with np.load(file, allow_pickle=False) as entries:
                 arrays = {name: entries[name] for name in entries.files}
+            for array in arrays.values():
+                if array.dtype.kind == "U":
+                    array.tolist()  # raises an error where a number is no letter
             parts = _with_arrays(json.loads(str(arrays.pop(PLAIN))), arrays)
             if not isinstance(parts, dict):
                 raise TypeError(f"it holds a {type(parts).__name__} and no parts with names")

@@ -125,6 +125,16 @@ def test_an_array_whose_header_is_no_python_is_told(tmp_path):
         checkpoint.load(path)
 
 
+@pytest.mark.parametrize("name", ["plain", "words"])
+def test_text_that_is_no_letters_is_told(tmp_path, name):
+    checkpoint.save(tmp_path / "run.npz", words=np.array(["a", "b"]))
+    arrays = dict(np.load(tmp_path / "run.npz"))
+    arrays[name].reshape(-1).view(np.uint32)[0] = 0x110000  # one after the last letter
+    np.savez(tmp_path / "run.npz", **arrays)
+    with pytest.raises(ValueError, match="is no checkpoint, or only a part of one"):
+        checkpoint.load(tmp_path / "run.npz")
+
+
 def test_a_file_cut_off_or_damaged_anywhere_is_told(tmp_path):
     path = tmp_path / "c.npz"
     checkpoint.save(path, w=np.arange(4.0), step=1)

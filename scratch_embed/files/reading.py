@@ -9,8 +9,11 @@ from typing import BinaryIO
 
 from scratch_embed.files.regular import refuse_special
 
-# What NumPy may raise for the header of a .npy file, which is Python source that it parses.
-BAD_HEADER = ValueError, KeyError, TypeError, SyntaxError, RecursionError, tokenize.TokenError
+# What NumPy may raise for a .npy file: its header is Python source that it parses, and an array of
+# text may hold numbers that are no letters.
+BAD_HEADER = (
+    ValueError, KeyError, TypeError, SyntaxError, RecursionError, tokenize.TokenError, SystemError,
+)  # fmt: skip
 LARGEST = 1 << 31  # bytes read at once: 2 GiB, the text of some two thousand novels
 
 

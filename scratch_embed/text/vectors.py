@@ -22,7 +22,9 @@ import numpy as np
 from scratch_embed.arguments import array_of, check_count
 from scratch_embed.files import open_regular, replacing
 
-LONGEST_LINE = 1 << 24  # bytes: a word and a million numbers
+LONGEST_LINE = 1 << 24  # bytes: a word and half a million numbers of any length
+LONGEST_WORD = 10_000  # bytes
+MOST_NUMBERS = 1 << 19  # that surely fit in a line
 BYTE_ORDER_MARK = "\ufeff"
 _COUNTS = re.compile(r"(\d{1,18}) (\d{1,18})", re.ASCII)
 _DECIMALS = re.compile(r"[-+.eE0-9 ]*")  # float() takes more: 1_0, nan, digits of other scripts
@@ -73,9 +75,15 @@ def write_vectors(
 
     Raises TypeError for a word that is not a str; ValueError for words and vectors that do not fit,
     for NaN or infinity, and for a word that is empty, comes twice, or holds white space, a zero
-    byte or half a pair of surrogates. The file is complete or not there at all.
+    byte or half a pair of surrogates, or has more than 10,000 bytes; and for vectors of more than
+    524,288 numbers each. The file is complete or not there at all.
     """
     vectors = check_words(words, vectors)
+    if vectors.shape[1] > MOST_NUMBERS:
+        raise ValueError(
+            f"vectors have {vectors.shape[1]:,} numbers each, and a line of text holds at most "
+            f"{MOST_NUMBERS:,}; .npz and .safetensors have room for more"
+        )
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
         if header:
             file.write(f"{len(words)} {vectors.shape[1]}\n")
@@ -124,6 +132,11 @@ def check_words(words: Sequence[str], vectors: np.ndarray) -> np.ndarray:
             raise ValueError(
                 f"words[{row}] = {word!r} holds a zero byte or half of a pair of surrogates, which "
                 "no file would give back; leave the word out"
+            )
+        if len(word) > LONGEST_WORD // 4 and len(word.encode()) > LONGEST_WORD:
+            raise ValueError(
+                f"words[{row}] = {word[:40]!r}... has {len(word.encode()):,} bytes, and a word has "
+                f"at most {LONGEST_WORD:,}; leave it out"
             )
         if first.setdefault(word, row) != row:
             raise ValueError(f"words[{row}] = {word!r} is words[{first[word]}] as well")

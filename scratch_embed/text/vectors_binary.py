@@ -15,10 +15,9 @@ import numpy as np
 
 from scratch_embed.arguments import check_count
 from scratch_embed.files import open_regular, replacing
-from scratch_embed.text.vectors import WordVectors, check_words
+from scratch_embed.text.vectors import LONGEST_WORD, WordVectors, check_words
 
 FLOAT = np.dtype("<f4")
-LONGEST_WORD = 10_000  # bytes
 LARGEST_ROW = 1 << 24  # numbers
 _COUNTS = re.compile(rb"(\d{1,18}) (\d{1,18})\n")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scratch_embed.text import vectors_files
-from scratch_embed.text.vectors import write_vectors
+from scratch_embed.text.vectors import read_vectors, write_vectors
 from scratch_embed.text.vectors_binary import read_binary, write_binary
 from scratch_embed.text.vectors_files import READERS, WRITERS, load, save
 from scratch_embed.text.vectors_safetensors import read_safetensors
@@ -300,3 +300,29 @@ def test_the_safetensors_library_reads_ours_and_we_read_its(tmp_path):
     library.save_file({"weight": some_vectors()}, path)
     with pytest.raises(ValueError, match="holds the arrays weight"):
         load(path)
+
+
+@pytest.mark.parametrize("ending", [".txt", ".npz", ".bin", ".safetensors"])
+def test_a_word_that_is_too_long_to_be_read_again_is_not_written(tmp_path, ending):
+    longest = "x" * 10_000
+    save(tmp_path / f"v{ending}", [longest, "b"], np.eye(2, dtype=np.float32))
+    assert load(tmp_path / f"v{ending}").words == (longest, "b")
+    for word in (longest + "x", "\u00e9" * 5_001):
+        with pytest.raises(ValueError, match=r"words\[1\] = .* has 10,00[12] bytes"):
+            save(tmp_path / f"w{ending}", ["b", word], np.eye(2, dtype=np.float32))
+    assert not (tmp_path / f"w{ending}").exists()
+
+
+def test_a_line_that_is_too_long_to_be_read_again_is_not_written(tmp_path):
+    vectors = np.full((1, 1 << 19), -2.2250738585072014e-308)
+    save(tmp_path / "v.txt", ["a"], vectors)
+    assert np.array_equal(read_vectors(tmp_path / "v.txt", dtype=np.float64).vectors, vectors)
+    with pytest.raises(ValueError, match="524,289 numbers each"):
+        save(tmp_path / "w.txt", ["a"], np.ones((1, (1 << 19) + 1)))
+
+
+def test_words_that_are_no_letters_are_told(tmp_path):
+    words = np.array([0xFFFFFFFF, ord("A")], np.uint32).view("<U1")
+    np.savez(tmp_path / "v.npz", words=words, vectors=np.eye(2, dtype=np.float32))
+    with pytest.raises(ValueError, match="is no .npz with the arrays"):
+        load(tmp_path / "v.npz")
