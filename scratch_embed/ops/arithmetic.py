@@ -54,7 +54,7 @@ def div_forward(a, b):
 def div_backward(dout, saved):
     """da = dout / b,   db = -dout a / b^2"""
     a, b = saved
-    return dout / b, -dout * a / np.square(b)
+    return dout / b, -dout * (a / b) / b  # b^2 may be too large, or too small, for a float
 
 
 def neg_forward(a):

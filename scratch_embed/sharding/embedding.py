@@ -200,29 +200,28 @@ class ShardedEmbedding:
     def step(self) -> None:
         """Send the gradients of all lookups since the last step to the owners, who take a step.
 
-        Called again after an error it sends the same step, which no owner takes twice.
+        Where no backward came to the table since, by no worker, its optimiser takes none, as on one
+        machine. Called again after an error it sends the same step, which no owner takes twice.
         """
-        grad = self._whole.grad if self._whole.grad is not None else self._nothing()
-        parts = self.partition.split(grad.rows)
-        who = (self.steps, self.worker, self.life)
-        self.shards.call(
-            "push",
-            [  # also to those who have none of the rows: they count the step
-                (self.partition.place(grad.rows[at]), grad.values[at], *who) for at in parts
-            ],
-        )
-        self.traffic["gradients"] += grad.values.nbytes
-        self.traffic["places"] += grad.rows.nbytes
+        who, grad = (self.steps, self.worker, self.life), self._whole.grad
+        if grad is None:
+            self.shards.call("push", [(None, None, *who)] * self.partition.shards)
+        else:
+            parts = self.partition.split(grad.rows)
+            self.shards.call(
+                "push",
+                [  # also to those who have none of the rows: they count the step
+                    (self.partition.place(grad.rows[at]), grad.values[at], *who) for at in parts
+                ],
+            )
+            self.traffic["gradients"] += grad.values.nbytes
+            self.traffic["places"] += grad.rows.nbytes
         self.zero_grad()
         self.steps += 1
 
     def table(self) -> np.ndarray:
         """The whole table, (V, D), as it is after all steps so far. For tables that fit."""
         return self._pull(np.arange(self.num_embeddings))
-
-    def _nothing(self) -> RowGrad:
-        none = np.zeros((0, self.embedding_dim), self._whole.dtype)
-        return RowGrad(np.zeros(0, np.int64), none, self._whole.shape)
 
     def _pull(self, ids: np.ndarray) -> np.ndarray:
         parts = self.partition.split(ids)

@@ -64,7 +64,7 @@ class Shard:
         self.clock = [0] * workers  # steps that each worker has pushed
         self.life = 0
         self._read: tuple[dict, Callable[[], None]] | None = None  # a checkpoint, until `go_on`
-        self._waiting: dict[int, RowGrad] = {}  # by worker, of the step that is not complete
+        self._waiting: dict[int, RowGrad | None] = {}  # by worker, of the step that is not complete
         self._moved = threading.Condition()
 
     def pull(
@@ -89,9 +89,16 @@ class Shard:
         return [w for w, clock in enumerate(self.clock) if life == self.life and clock < least]
 
     def push(
-        self, places: np.ndarray, values: np.ndarray, step: int = 0, worker: int = 0, life: int = 0
+        self,
+        places: np.ndarray | None,
+        values: np.ndarray | None,
+        step: int = 0,
+        worker: int = 0,
+        life: int = 0,
     ) -> None:
-        """The gradient of some rows, from a worker at its step; places () where it has none.
+        """The gradient of some rows, from a worker at its step: places () where it has none of
+        them, None where it has no gradient of the table at all. With none at all from all workers
+        the optimiser takes no step.
 
         A push that came before, as after a lost answer, is passed over. Raises ValueError for one
         before which another is missing, and for a worker that there is not.
@@ -107,13 +114,13 @@ class Shard:
                     f"shard {self.index}: worker {worker} pushes step {step}, and it is at step "
                     f"{self.clock[worker]}; load a checkpoint to bring all to the same step"
                 )
-            grad = RowGrad(places, values, self.weight.shape)
+            grad = None if places is None else RowGrad(places, values, self.weight.shape)
             if self.staleness is not None:
-                self._step(grad)
+                self._step([grad])
             else:
                 self._waiting[worker] = grad
                 if len(self._waiting) == self.workers:
-                    self._step(reduce(add, (self._waiting[w] for w in range(self.workers))))
+                    self._step([self._waiting[w] for w in range(self.workers)])
                     self._waiting.clear()  # not before: the step may fail, and be asked for again
             self.clock[worker] = step + 1
             self._moved.notify_all()
@@ -124,10 +131,12 @@ class Shard:
                 f"shard {self.index} has gone back to a checkpoint since: load it here as well"
             )
 
-    def _step(self, grad: RowGrad) -> None:
-        self.weight.grad = grad
-        self.optimizer.step()
-        self.weight.grad = None
+    def _step(self, grads: list[RowGrad | None]) -> None:
+        there = [grad for grad in grads if grad is not None]
+        if there:
+            self.weight.grad = reduce(add, there)
+            self.optimizer.step()
+            self.weight.grad = None
 
     def save(self, path: str | os.PathLike, step: int = 0, life: int = 0) -> None:
         """Rows, state and clocks as one file, once all workers have pushed the steps before `step`.

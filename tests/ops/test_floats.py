@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from scratch_embed import Tensor
 from scratch_embed import functional as F
 from scratch_embed.ops.floats import floating
 
@@ -114,3 +117,20 @@ def test_dropout_does_not_drop_nan():
     out, saved = F.dropout.forward(x, 0.5, 0)
     assert not saved.kept.all() and np.isnan(out).all()
     assert np.isnan(F.dropout.backward(x, saved)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_quotient_has_a_gradient_where_the_square_of_its_divisor_is_no_float(dtype):
+    limits = np.finfo(dtype)
+    rng = np.random.default_rng(0)
+    a, b = np.exp2(rng.uniform(-0.9, 0.9, (2, 500)) * limits.maxexp).astype(dtype)
+    divisor = Tensor(b, requires_grad=True)
+    with np.errstate(all="ignore"):
+        (Tensor(a) / divisor).sum().backward()
+    there = 0
+    for x, y, got in zip(a, b, divisor.grad):
+        exact = Fraction(float(x)) / Fraction(float(y)) ** 2
+        if limits.tiny < exact < float(limits.max) and limits.tiny < x / y < limits.max:
+            assert abs(float(got) / -float(exact) - 1) < 4 * limits.eps
+            there += 1
+    assert there > 150

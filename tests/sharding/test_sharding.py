@@ -189,6 +189,36 @@ def test_a_step_without_a_lookup_and_one_that_is_only_looked_at():
     assert layer.table().tobytes() == before.tobytes() and layer.steps == 1
 
 
+@pytest.mark.filterwarnings("ignore:no parameter has a gradient")
+@pytest.mark.parametrize("rule", RULES)
+def test_steps_without_a_gradient_count_as_little_as_on_one_machine(rule):
+    """A table to which no backward came is passed by; a gradient of no rows is a gradient."""
+    layer, alone = sharded(rule, shards=3), Embedding(V, D, rng=3, sparse=True)
+    optimizer = RULES[rule]([alone.weight])
+    for step in range(6):
+        ids, dout = batch(step)
+        for table in (layer, alone):
+            if step == 2:
+                table(ids[:0]).backward(dout[:0])
+            elif step not in (1, 3):
+                table(ids).backward(dout)
+        layer.step()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert layer.table().tobytes() == alone.weight.data.tobytes(), step
+
+
+def test_a_worker_without_a_gradient_is_waited_for_and_adds_none():
+    shard = Shard(Partition(2, 1), 0, 1, lambda p: LazyAdam(p, lr=0.5), workers=2)
+    before = shard.weight.data.copy()
+    shard.push(None, None, 0, worker=0)
+    shard.push(None, None, 0, worker=1)
+    assert shard.weight.data.tobytes() == before.tobytes() and shard.clock == [1, 1]
+    shard.push(None, None, 1, worker=0)
+    shard.push([1], np.ones((1, 1), np.float32), 1, worker=1)
+    assert np.allclose(before - shard.weight.data, [[0], [0.5]], atol=1e-6)  # a first step of Adam
+
+
 def test_ids_may_change_between_forward_and_backward():
     layer, other = sharded("SGD"), sharded("SGD")
     ids, dout = batch(0)

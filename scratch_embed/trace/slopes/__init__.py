@@ -79,7 +79,7 @@ RULES: dict[Callable, Rule] = dict.fromkeys(entrywise.UNARY, entrywise.unary) | 
     arithmetic.sub_backward: entrywise.binary(lambda a, b: (1.0, -1.0), ("1", "-1")),
     arithmetic.mul_backward: entrywise.binary(lambda a, b: (b, a), ("{b}", "{a}")),
     arithmetic.div_backward: entrywise.binary(
-        lambda a, b: (1 / b, -a / b**2), ("1/{b}", "-{a}/{b}^2")
+        lambda a, b: (1 / b, -(a / b) / b), ("1/{b}", "-{a}/{b}^2")
     ),
     reduce.sum_backward: products.sum_or_mean,
     reduce.mean_backward: products.sum_or_mean,
