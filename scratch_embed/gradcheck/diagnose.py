@@ -15,6 +15,7 @@ from scratch_embed.gradcheck.beside import AT_MOST, TOO_MANY, assigned, hidden, 
 from scratch_embed.gradcheck.causes import Cause, half, name_cause
 from scratch_embed.gradcheck.numeric import Loss, gradient
 from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.reentrant import MULTIPLES, is_multiple
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
 from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
 from scratch_embed.tensor import Tensor
@@ -35,7 +36,7 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
-        found += reused(point) or hidden(point)
+        found += reused(point) or hidden(point) or crooked(point)
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
     return list(dict.fromkeys(found))[:MOST]
 
@@ -194,13 +195,7 @@ def unsteady(point) -> list[Cause]:
             )
             found.append(Cause("not deterministic", part.node.name, sentence))
             continue
-        answers = []
-        for _ in range(3):
-            grads = [
-                g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor
-            ]
-            answers.append(np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape))
-        one, two, three = answers
+        one, two, three = (_answer(part, part.dout.copy(order="K")) for _ in range(3))
         if same_bits(one, two) and same_bits(two, three):
             continue
         op = part.node.name
@@ -219,6 +214,29 @@ def unsteady(point) -> list[Cause]:
             "different outputs, so there is no derivative"
         )
         found.append(Cause("not deterministic", "", sentence))
+    return found
+
+
+def _answer(part: Part, dout: np.ndarray) -> np.ndarray:
+    """What its backward hands to its input for another dout."""
+    grads = [grad for tensor, grad in part.node.gradients(dout) if tensor is part.tensor]
+    return np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape)
+
+
+def crooked(point) -> list[Cause]:
+    """Operations whose backward is right for this dout, and not for a multiple of it."""
+    found = []
+    for part in point.walk.parts:
+        for c in MULTIPLES:
+            one, multiple = (_answer(part, k * part.dout) for k in (1, c))
+            if not is_multiple(multiple, c, one):
+                op = part.node.name
+                sentence = (
+                    f"{half(op)} is not linear in dout: it is right for this one, and {c:g} times "
+                    "it gives another. A backward multiplies dout by what forward saved, and "
+                    "neither clips it nor leaves out what is small"
+                )
+                found.append(Cause("dout not linear", op, sentence))
     return found
 
 

@@ -15,7 +15,12 @@ from scratch_embed.gradcheck.beside import misshapen
 from scratch_embed.gradcheck.causes import Cause
 from scratch_embed.gradcheck.diagnose import is_sound, once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
-from scratch_embed.gradcheck.reentrant import backward_again, forward_again, gradients
+from scratch_embed.gradcheck.reentrant import (
+    backward_again,
+    forward_again,
+    gradients,
+    multiples_again,
+)
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
 from scratch_embed.gradcheck.walk import (
     BackwardFailed,
@@ -160,6 +165,8 @@ class Point:
         changed = [] if self.broken else changed  # which has said so
         self.walk.overwrites.extend(p for p in changed if p not in self.walk.overwrites)
         self.problems += self.walk.overwrites
+        if not self.problems and not self.broken:
+            self.problems += multiples_again(self.out, self.cotangent, self.checked, self.grads)
 
     def _unused(self, rng) -> list[str]:
         """Tensors that fn does not look at, whose slopes of 0 would agree with any backward."""

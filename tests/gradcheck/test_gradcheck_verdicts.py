@@ -338,3 +338,25 @@ def test_a_tensor_that_fn_does_not_look_at_is_not_passed():
     both = gradcheck(lambda T, E: F.lookup(T, [0, 1]) + F.lookup(T, [2, 2]), given, table)
     assert not both.passed and "fn does not use E" in str(both)
     assert gradcheck(lambda T: F.lookup(T, [0, 1]) * 0.0, given).passed  # used, and of slope 0
+
+
+# ---- right for one dout, and not for a multiple of it --------------------------------------------
+
+
+def test_where_the_table_agrees_the_operation_that_is_not_linear_is_named():
+    clip = differentiable(
+        lambda x: (3 * x, ()), lambda dout, _: 3 * np.clip(dout, -10, 10), name="clips"
+    )
+    x = Tensor([[0.1, 0.2]], requires_grad=True, name="x")
+    report = gradcheck(lambda x: (clip(x) * 0.5).sum(), x)
+    assert all(row.passed for row in report.rows) and not report.passed
+    assert report.cause == "dout not linear" and report.causes[0].op == "clips"
+    assert "-64 times the cotangent" in report.problems[0]
+
+
+@pytest.mark.parametrize("size", [1e-290, 1e-30, 1.0, 1e30, 1e290])
+def test_multiples_of_dout_accuse_nobody_who_multiplies_it(size):
+    rng = np.random.default_rng(0)
+    E = Tensor(size * rng.standard_normal((5, 3)), requires_grad=True, name="E")
+    report = gradcheck(lambda E: F.lookup(E, [[1, 2], [1, 4]]).sum(axis=1) * (1 / size), E)
+    assert report.passed, report
