@@ -44,8 +44,10 @@ def lookup_forward(
     >>> out.tolist()
     [[0.3, 0.4], [0.3, 0.4], [0.5, 0.6]]
     """
-    out = kernels.gather(weight, ids)  # looks at the range of the ids
-    ids = to_int64(ids, len(weight)).copy()  # the caller may fill the same buffer anew
+    # The caller, or another thread of theirs, may fill the same buffer anew, even while we read.
+    given = ids.copy() if isinstance(ids, np.ndarray) else ids
+    out = kernels.gather(weight, given)  # looks at the range of the ids
+    ids = to_int64(given, len(weight)) if given is not ids else to_int64(ids, len(weight)).copy()
     padding_idx = padding_row(padding_idx, len(weight))
     check_flag(scale_grad_by_freq, "scale_grad_by_freq")
     check_flag(sparse, "sparse")

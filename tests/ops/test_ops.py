@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from scratch_embed import functional as F
+from scratch_embed import kernels
 from scratch_embed.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.ops.onehot import one_hot, onehot_product_backward, onehot_product_forward
@@ -352,3 +353,16 @@ def test_an_axis_to_join_along_must_be_there():
         F.concatenate(Z, Z, axis=3)
     with pytest.raises(TypeError, match="axis is None"):
         F.concatenate(Z, Z, axis=None)
+
+
+def test_ids_that_another_thread_fills_anew_meanwhile_are_read_once(monkeypatch):
+    """Between the look at the ids and the copy of the rows, in a compiled loop, that crashed."""
+    weight, ids, gather = np.arange(12.0).reshape(4, 3), np.array([1, 3, 1]), kernels.gather
+
+    def filled_meanwhile(table, given, *rest):
+        ids[:] = 10**12
+        return gather(table, given, *rest)
+
+    monkeypatch.setattr(kernels, "gather", filled_meanwhile)
+    out, saved = lookup_forward(weight, ids)
+    assert np.array_equal(out, weight[[1, 3, 1]]) and saved.ids.tolist() == [1, 3, 1]
