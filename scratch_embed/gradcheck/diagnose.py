@@ -227,9 +227,9 @@ def crooked(point) -> list[Cause]:
     """Operations whose backward is right for this dout, and not for a multiple of it."""
     found = []
     for part in point.walk.parts:
+        one = _answer(part, part.dout.copy())
         for c in MULTIPLES:
-            one, multiple = (_answer(part, k * part.dout) for k in (1, c))
-            if not is_multiple(multiple, c, one):
+            if not is_multiple(_answer(part, c * part.dout), c, one):
                 op = part.node.name
                 sentence = (
                     f"{half(op)} is not linear in dout: it is right for this one, and {c:g} times "
