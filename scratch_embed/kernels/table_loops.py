@@ -1,6 +1,7 @@
 """The hot loops, in plain Python: Numba compiles them as they stand.
 
-They trust their arguments: `tables.py` looks at shapes, dtypes and ids, and then calls them.
+They trust their arguments: `tables.py` looks at shapes and dtypes, and then calls them. Ids are
+looked at by those that read them from the caller's own array: gather, copy_ids and sort.
 
 A large loop is cut into parts, and each part owns its own rows of the result: no two threads ever
 write to the same place, and every row is summed in the order of n. That is why the bits depend
@@ -20,11 +21,16 @@ from scratch_embed.kernels.words import AHEAD, copy_row, next_part, prange, pref
 PIECE = 1 << 16  # numbers of a piece of a gather: 256 KB of float32, copied in some 10 microseconds
 
 
-def are_rows(ids, num_rows):
-    """Whether every id is in 0 .. num_rows - 1."""
+def copy_ids(own, ids, num_rows):
+    """own[n] = ids[n]; returns whether every id is in 0 .. num_rows - 1.
+
+    Each is read once: what was looked at is what own holds, whoever writes into ids meanwhile.
+    """
     wrong = 0
     for n in range(len(ids)):
-        wrong += (ids[n] < 0) | (ids[n] >= num_rows)
+        row = ids[n]
+        wrong += (row < 0) | (row >= num_rows)
+        own[n] = row
     return wrong == 0
 
 
@@ -33,7 +39,8 @@ def gather(out, table, ids, threads):
     wakes up late, or has to share its core, copies fewer.
 
     The one loop that looks at the ids itself: for a small batch another call would take longer
-    than the copy. Returns False, and copies nothing, when an id names no row.
+    than the copy. Returns False, and copies nothing, when an id names no row. It looks again where
+    it reads a row, as the ids are the caller's own: another thread may write there in between.
     """
     wrong = 0
     for n in range(len(ids)):
@@ -41,16 +48,20 @@ def gather(out, table, ids, threads):
     if wrong:
         return False
     size = max(PIECE // max(table.shape[1], 1), 1)
-    given_out = np.zeros(1, np.int64)
+    given_out, gone = np.zeros(1, np.int64), np.zeros(1, np.bool_)
     for _ in prange(threads):
         part = next_part(given_out)
         while part * size < len(ids):
             last = min((part + 1) * size, len(ids))
             for n in range(part * size, last):
                 prefetch(table, ids[min(n + AHEAD, last - 1)])
-                copy_row(out, n, table, ids[n])
+                row = ids[n]
+                if 0 <= row < table.shape[0]:
+                    copy_row(out, n, table, row)
+                else:
+                    gone[0] = True
             part = next_part(given_out)
-    return True
+    return not gone[0]
 
 
 def scatter_add(table, ids, values):
@@ -146,15 +157,20 @@ def crowded(positions, counts, ids, longest):
             i += 1
 
 
-def sort(pairs, moved, ids, digits, width, shift):
+def sort(pairs, moved, ids, largest, digits, width, shift):
     """Radix sort, one digit of `width` bits after the other from the lowest; every pass is stable.
 
     An id and its position n travel in one integer: the id above, the position in `shift` bits. A
     pass takes all from one array into the other; they end in `pairs`. Returns how many distinct ids
-    there are.
+    there are, or -1 when an id is not in 0 .. largest.
     """
+    wrong = 0
     for n in range(len(ids)):
-        pairs[n] = (ids[n] << shift) | n
+        row = ids[n]
+        wrong += (row < 0) | (row > largest)
+        pairs[n] = (row << shift) | n
+    if wrong:
+        return -1
     mask, there, count = (1 << width) - 1, False, 0
     for digit in range(digits):
         low = shift + digit * width

@@ -7,7 +7,7 @@ Each looks at its arguments once, because compiled code does not look, and then 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def gather(table, ids, out: np.ndarray | None = None) -> np.ndarray:
         rows, flat = out.reshape(whole.size, width), whole.reshape(-1)
     parts = num_parts(rows.size)
     if not run(table_loops.gather, parts, rows, table, flat, parts):
-        check_ids(ids, num_rows)  # raises
+        _raise_for(ids, num_rows)
     return out
 
 
@@ -91,10 +91,13 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
     table = _check_table(table)
     if not table.flags.writeable:
         raise ValueError("table is read-only and cannot be added to; pass table.copy().")
-    ids = _check_ids(ids, table.shape[0])
-    values = _check_values(values, (*ids.shape, table.shape[1]), table.dtype)
-    ids, values = apart(ids, table).reshape(-1), apart(values, table)
-    values = values.reshape(ids.size, table.shape[1])
+    whole, given = to_int64(ids, table.shape[0]), ids
+    ids = np.empty(whole.size, np.int64)  # our own, which no other thread writes to meanwhile
+    flat = whole if whole.ndim == 1 else whole.reshape(-1)
+    if not run(table_loops.copy_ids, 1, ids, flat, table.shape[0]):
+        _raise_for(given, table.shape[0])
+    values = _check_values(values, (*whole.shape, table.shape[1]), table.dtype)
+    values = apart(values, table).reshape(ids.size, table.shape[1])
     if ids.size > LONG and table.dtype in WIDER:
         ids = _add_long_rows(table, ids, values)
     parts = num_parts(values.size if ids.size else 0)
@@ -114,17 +117,20 @@ def group_rows(ids, num_rows: int) -> Groups:
     63 bits.
     """
     num_rows = check_count(num_rows, "num_rows", least=0)
-    ids = _check_ids(ids, num_rows).reshape(-1)
-    bits, shift = max(num_rows - 1, 1).bit_length(), max(ids.size - 1, 0).bit_length()
+    flat = to_int64(ids, num_rows).reshape(-1)
+    bits, shift = max(num_rows - 1, 1).bit_length(), max(flat.size - 1, 0).bit_length()
     if bits + shift > 63:
         raise ValueError(
-            f"num_rows = {num_rows} is too large to group {ids.size} ids: "
+            f"num_rows = {num_rows} is too large to group {flat.size} ids: "
             f"it must be at most 2**{63 - shift}."
         )
     digits = -(-bits // 11)
-    pairs, order = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
+    pairs, order = np.empty(flat.size, np.int64), np.empty(flat.size, np.int64)
     # order is the second array that the sort needs, and gets its own numbers afterwards
-    count = run(table_loops.sort, 1, pairs, order, ids, digits, -(-bits // digits), shift)
+    cut = digits, -(-bits // digits), shift
+    count = run(table_loops.sort, 1, pairs, order, flat, num_rows - 1, *cut)
+    if count < 0:
+        _raise_for(ids, num_rows)
     rows, starts = np.empty(count, np.int64), np.empty(count + 1, np.int64)
     run(table_loops.group, 1, rows, order, starts, pairs, shift)
     return Groups(rows, order, starts)
@@ -166,10 +172,7 @@ def sum_groups(values, groups: Groups) -> np.ndarray:
 
 
 def apart(array: np.ndarray, changing: np.ndarray) -> np.ndarray:
-    """`array`, copied if it may share memory with the one that a loop is going to change.
-
-    An id that a loop has looked at must still be the same when it is used.
-    """
+    """`array`, copied if it may share memory with the one that a loop is going to change."""
     if array.base is None is changing.base and array is not changing:
         return array  # two arrays with memory of their own
     return array.copy() if np.may_share_memory(array, changing) else array
@@ -228,11 +231,13 @@ def _row_edges(ids, num_rows: int, parts: int) -> np.ndarray:
     return np.array([0, *np.minimum(borders, num_rows), num_rows])
 
 
-def _check_ids(ids, num_rows: int) -> np.ndarray:
-    """What `check_ids` does, sooner: a compiled loop looks, and only the error comes from there."""
-    whole = to_int64(ids, num_rows)
-    flat = whole if whole.ndim == 1 else whole.reshape(-1)
-    return whole if run(table_loops.are_rows, 1, flat, num_rows) else check_ids(ids, num_rows)
+def _raise_for(ids, num_rows: int) -> NoReturn:
+    """The error for ids of which a loop met one that names no row."""
+    check_ids(ids, num_rows)
+    raise RuntimeError(
+        "ids were changed while they were read: another thread writes into them, so give each "
+        "thread an array of its own, or ids.copy()."
+    )
 
 
 def _check_table(table) -> np.ndarray:

@@ -85,7 +85,9 @@ class Tables:
             raise ValueError(f"text must be an array, and first, {first}, a place in it")
         check_rate(rate)
         low, high = max(first - self.window, 0), first + self.block + self.window
-        check_sequence(text[low:high], self._rows.shape[1], f"text[{low}:{high}]")
+        # A copy: the loop trusts what was checked, and another thread may write into text.
+        text = check_sequence(text[low:high], self._rows.shape[1], f"text[{low}:{high}]").copy()
+        first -= low
         centers = text[first : first + self.block]
         widths, targets = draw(centers, self.window, self.negatives, self._noise, rng)
         places = (text, widths, targets, first)

@@ -27,7 +27,7 @@ def package(tmp_path):
     shutil.copytree(ROOT / "scratch_embed", copy, ignore=lambda *_: ["__pycache__"])
     source = (copy / "kernels" / "table_loops.py").read_text(encoding="utf-8")
     edited = source.replace("import numpy as np", "import numpy as np\nfrom .factor import FACTOR")
-    edited = edited.replace("copy_row(out, n, table, ids[n])", "out[n] = FACTOR * table[ids[n]]")
+    edited = edited.replace("copy_row(out, n, table, row)", "out[n] = FACTOR * table[row]")
     assert edited.count("FACTOR") == 2
     (copy / "kernels" / "table_loops.py").write_text(edited, encoding="utf-8")
     (copy / "kernels" / "factor.py").write_text("FACTOR = 2.0\n", encoding="utf-8")
@@ -136,23 +136,24 @@ def hits(loop, *arguments) -> int:
 
 
 IDS = np.array([0, 3])
+LOOP, OWN = table_loops.copy_ids, np.empty(2, np.int64)
 
 
 def test_a_loop_is_found_again_for_the_same_kind_of_arguments_only(place):
-    assert [hits(table_loops.are_rows, IDS, 4) for _ in range(2)] == [0, 1]
-    assert hits(table_loops.are_rows, IDS[::-1], 4) == 0  # not contiguous: another loop
-    assert hits(table_loops.are_rows, IDS, 4) == 1
+    assert [hits(LOOP, OWN, IDS, 4) for _ in range(2)] == [0, 1]
+    assert hits(LOOP, OWN, IDS[::-1], 4) == 0  # not contiguous: another loop
+    assert hits(LOOP, OWN, IDS, 4) == 1
     assert len(files_in(place)) == 2
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_is_compiled_anew(damage, place):
-    assert hits(table_loops.are_rows, IDS, 4) == 0
+    assert hits(LOOP, OWN, IDS, 4) == 0
     (file,) = files_in(place)
     whole = file.read_bytes()
     file.write_bytes(DAMAGES[damage](whole))
     assert file.read_bytes() != whole
-    assert [hits(table_loops.are_rows, IDS, 4) for _ in range(2)] == [0, 1]  # and whole again
+    assert [hits(LOOP, OWN, IDS, 4) for _ in range(2)] == [0, 1]  # and whole again
 
 
 def test_a_loop_with_a_variable_from_outside_is_not_kept(place):
@@ -168,9 +169,9 @@ def test_a_loop_with_a_variable_from_outside_is_not_kept(place):
 
 
 def test_a_loop_without_a_file_is_not_kept(place):
-    typed_in = table_loops.are_rows.__code__.replace(co_filename="<cell 1 of a notebook>")
+    typed_in = LOOP.__code__.replace(co_filename="<cell 1 of a notebook>")
     loop = FunctionType(typed_in, {})
-    assert [hits(loop, IDS, 4) for _ in range(2)] == [0, 0]
+    assert [hits(loop, OWN, IDS, 4) for _ in range(2)] == [0, 0]
     assert files_in(place) == []
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed.kernels import Groups, gather, group_rows, scatter_add, sum_groups
+from scratch_embed.kernels import (
+    Groups,
+    gather,
+    group_rows,
+    scatter_add,
+    sum_groups,
+    table_loops,
+    tables,
+    words,
+)
 from tests.kernels.test_tables import added_by_hand, gathered_by_hand, normal
 
 # ----------------------------------------------------------------- tables of every kind
@@ -241,3 +250,52 @@ def test_groups_made_by_hand_are_looked_at():
     for bad in ([0, 1], [0, 1, 4], [0, 4, 3], [1, 1, 3], [0, 1, 2, 3]):
         with pytest.raises(ValueError, match=r"groups\.starts must rise from 0 to 3 in 2 steps"):
             sum_groups(values, Groups(rows, order, np.array(bad)))
+
+
+# ----------------------------------------------------------------- ids that change meanwhile
+
+
+class Filled:
+    """Ids that another thread fills anew as soon as each has been looked at."""
+
+    def __init__(self, ids, anew):
+        self.left = [[anew, n] for n in ids]
+
+    def __len__(self):
+        return len(self.left)
+
+    def __getitem__(self, n):
+        return self.left[n].pop() if len(self.left[n]) > 1 else self.left[n][0]
+
+
+@pytest.mark.parametrize("anew", [10**12, -1, 4])
+def test_loops_use_no_id_that_they_did_not_look_at(anew, monkeypatch):
+    """Between the look at the ids and their use another thread may write: that was a crash."""
+    for word in ("prange", "prefetch", "copy_row", "next_part"):
+        monkeypatch.setattr(table_loops, word, getattr(words, word))  # plain Python again
+    table, out = normal((4, 3)), np.zeros((3, 3))
+    assert not table_loops.gather(out, table, Filled([1, 3, 1], anew), 1)
+    assert not out.any()
+    own = np.zeros(3, np.int64)
+    assert table_loops.copy_ids(own, Filled([1, 3, 1], anew), 4)
+    assert own.tolist() == [1, 3, 1]
+    pairs = np.zeros(3, np.int64)
+    assert table_loops.sort(pairs, own, Filled([1, 3, 1], anew), 3, 1, 2, 2) == 2
+    assert (pairs >> 2).tolist() == [1, 1, 3]
+
+
+def test_ids_that_another_thread_fills_anew(monkeypatch):
+    """A gather tells; what is added goes where the ids said when they were looked at."""
+    table, ids, run = np.zeros((4, 3)), np.array([1, 3, 1]), tables.run
+
+    def filled_after(loop, *rest):
+        done = run(loop, *rest)
+        ids[:] = 2
+        return done
+
+    monkeypatch.setattr(tables, "run", filled_after)
+    scatter_add(table, ids, np.ones((3, 3)))
+    assert table[:, 0].tolist() == [0, 2, 0, 1]
+    ids[:] = 4
+    with pytest.raises(RuntimeError, match="another thread writes into them"):
+        gather(table, ids)
