@@ -12,10 +12,9 @@ from functools import partial
 import numpy as np
 
 from scratch_embed.gradcheck.beside import AT_MOST, TOO_MANY, assigned, hidden, off_the_tape
-from scratch_embed.gradcheck.causes import Cause, half, name_cause
+from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
 from scratch_embed.gradcheck.numeric import Loss, gradient
-from scratch_embed.gradcheck.predictions import Case, close
-from scratch_embed.gradcheck.reentrant import MULTIPLES, is_multiple
+from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
 from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
 from scratch_embed.tensor import Tensor
@@ -36,7 +35,7 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
-        found += reused(point) or hidden(point) or crooked(point)
+        found += reused(point) or hidden(point) or point.crooked
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
     return list(dict.fromkeys(found))[:MOST]
 
@@ -76,7 +75,7 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
         right = rights.get((part.node.line, part.place))
         if right is None or not np.isfinite(part.dout).all():  # NaN has no right answer
             continue
-        if close(part.grad, right) or np.abs(part.grad - right).max() <= _rounding(part):
+        if close(part.grad, right) or np.abs(part.grad - right).max() <= rounding(part):
             continue
         others = {
             place: other
@@ -117,12 +116,6 @@ def _too_many(part: Part) -> bool:
     """Whether nudging each entry of its input would take long: all of it runs for each."""
     size = part.tensor.size
     return size > TOO_MANY and size * (size + part.out.size) > AT_MOST
-
-
-def _rounding(part: Part) -> float:
-    """What rounding may leave of a gradient that is 0: of a softmax over one column, say."""
-    loss = float(np.abs(part.dout * part.out).sum())
-    return 1e3 * np.finfo(float).eps * loss / (float(np.abs(part.tensor.data).max()) or 1.0)
 
 
 def _right_alone(part: Part) -> np.ndarray | None:
@@ -223,21 +216,15 @@ def _answer(part: Part, dout: np.ndarray) -> np.ndarray:
     return np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape)
 
 
-def crooked(point) -> list[Cause]:
-    """Operations whose backward is right for this dout, and not for a multiple of it."""
+def crooked(parts: list[Part]) -> list[Cause]:
+    """Operations whose backward is right for this dout, and not for a multiple of it, or not where
+    it lies otherwise in memory."""
     found = []
-    for part in point.walk.parts:
-        one = _answer(part, part.dout.copy())
-        for c in MULTIPLES:
-            if not is_multiple(_answer(part, c * part.dout), c, one):
-                op = part.node.name
-                sentence = (
-                    f"{half(op)} is not linear in dout: it is right for this one, and {c:g} times "
-                    "it gives another. A backward multiplies dout by what forward saved, and "
-                    "neither clips it nor leaves out what is small"
-                )
-                found.append(Cause("dout not linear", op, sentence))
-    return found
+    for part in parts:
+        case = Case(part, part.grad, part.grad, {}, partial(_owed, part), partial(_instead, part))
+        cause = name_cause(case, part.tensor.name or f"input {part.place}", OF_THIS_DOUT_ONLY)
+        found += [] if cause is None else [cause]
+    return list(dict.fromkeys(found))
 
 
 def _differs(part: Part) -> bool:

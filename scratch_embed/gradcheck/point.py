@@ -12,14 +12,13 @@ import numpy as np
 
 from scratch_embed.gradcheck import surrogates
 from scratch_embed.gradcheck.beside import misshapen
-from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.diagnose import is_sound, once_only
+from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.diagnose import crooked, is_sound, once_only
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import (
     backward_again,
     forward_again,
     gradients,
-    multiples_again,
 )
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
 from scratch_embed.gradcheck.walk import (
@@ -50,6 +49,7 @@ class Point:
     drifts : whether forward gives other bits at the same point the second time.
     changed : names of inputs that fn changes in place, other than by max_norm.
     broken : why backward raised an error, the first time or when run again, or None.
+    crooked : causes where a backward is right for this dout only.
     coarse : what answered in single precision, though its input was in double; or None.
     noise : rounding error in one evaluation of L.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
@@ -63,6 +63,7 @@ class Point:
         self.problems: list[str] = []
         self.changed: list[str] = []
         self.broken: Cause | None = None
+        self.crooked: list[Cause] = []
         self.original: dict[Tensor, np.ndarray] = {}
         self.edits = self.drifts = False
         self.out = self._forward()
@@ -166,7 +167,8 @@ class Point:
         self.walk.overwrites.extend(p for p in changed if p not in self.walk.overwrites)
         self.problems += self.walk.overwrites
         if not self.problems and not self.broken:
-            self.problems += multiples_again(self.out, self.cotangent, self.checked, self.grads)
+            self.crooked = crooked(self.walk.parts)
+            self.problems += [f"{half(c.op)} is not right for every dout" for c in self.crooked]
 
     def _unused(self, rng) -> list[str]:
         """Tensors that fn does not look at, whose slopes of 0 would agree with any backward."""

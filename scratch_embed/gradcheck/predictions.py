@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.gradcheck.numeric import stream
 from scratch_embed.gradcheck.walk import Part, plain
+
+# Of dout: what is cut off at some size is met by the one, what is too small by the other. By powers
+# of two a product keeps its digits, so a right backward answers with the same ones.
+MULTIPLES = -64.0, 2.0**-10
 
 
 class Case(NamedTuple):
@@ -45,6 +50,13 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
         return False
     size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
     return bool(np.isfinite(size) and np.abs(a - b).max(initial=0) <= tolerance * size)
+
+
+def rounding(part: Part) -> float:
+    """What rounding may leave of a gradient that is 0: of a softmax over one column, say."""
+    loss = float(np.abs(part.dout * part.out).sum())
+    size = float(np.abs(part.tensor.data).max(initial=0)) or 1.0
+    return 1e3 * np.finfo(float).eps * loss / size
 
 
 def answers(case: Case, dout: np.ndarray) -> list[np.ndarray]:
@@ -94,10 +106,39 @@ def ignores_dout(case: Case) -> str | None:
 
 
 def memory_order(case: Case) -> str | None:
-    """Another answer for the same dout where it lies column by column in memory."""
-    by_row = answers(case, case.dout.copy(order="C"))
-    by_column = answers(case, case.dout.copy(order="F"))
-    return None if all(map(close, by_row, by_column)) else ""
+    """Another answer, or none, for the same dout where it lies otherwise in memory.
+
+    For a random dout: one whose numbers are equal, as behind a sum, shows nothing.
+    """
+    size = float(np.abs(case.dout).max(initial=0)) or 1.0
+    dout, doubt = size * stream(0).standard_normal(case.dout.shape), rounding(case.part)
+    with np.errstate(all="ignore"):
+        first = answers(case, dout.copy())
+        if not all(np.isfinite(one).all() for one in first):
+            return None
+        for words, laid in LAYOUTS.items():
+            try:
+                other = answers(case, laid(dout))
+            except Exception as error:  # noqa: BLE001  a learner's own backward may raise anything
+                return f"{words} ({type(error).__name__}: {error})"
+            for one, two in zip(first, other):  # sums in another order end in other digits
+                if not (close(one, two) or np.abs(one - two).max(initial=0) <= doubt):
+                    return words
+    return None
+
+
+def _spread(dout: np.ndarray) -> np.ndarray:
+    """The same numbers with something else between them, which only who reads memory will see."""
+    wide = np.full((*dout.shape[::-1], 2), np.nan)
+    apart = wide[..., 0].T
+    apart[...] = dout
+    return apart
+
+
+LAYOUTS = {
+    "column by column": lambda dout: dout.copy(order="F"),
+    "with gaps between its numbers": _spread,
+}
 
 
 def dout_cut_off(case: Case) -> str | None:
@@ -109,11 +150,14 @@ def dout_cut_off(case: Case) -> str | None:
 
 
 def not_linear(case: Case) -> str | None:
-    """Minus the dout must give minus the gradient, and three times it three times that."""
-    ways = {-1: "minus dout does not give minus the answer", 3: "three times dout gives another"}
-    for c, words in ways.items():
-        if not all(map(close, answers(case, c * case.dout), [c * case.wrong])):
-            return words
+    """A multiple of dout must give that multiple of the answer. What overflows says nothing."""
+    first = answers(case, case.dout.copy())
+    for c in MULTIPLES:
+        with np.errstate(all="ignore"):
+            for one, many in zip(first, answers(case, c * case.dout)):
+                gap = np.abs(many - c * one).max(initial=0)
+                if np.isfinite(gap) and gap > 1e-9 * abs(c) * np.abs(one).max(initial=0):
+                    return f"{c:g} times dout does not give {c:g} times the answer"
     return None
 
 

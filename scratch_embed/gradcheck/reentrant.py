@@ -1,7 +1,5 @@
 """Doing it again must give the same bits: forward, backward, and any number of threads.
 
-And a multiple of the cotangent must give that multiple of the gradients.
-
 A finite difference cannot see these faults when they come and go: two threads that add to the
 same row lose an update only sometimes.
 """
@@ -16,10 +14,6 @@ from scratch_embed import kernels
 from scratch_embed.gradcheck.numeric import stream
 from scratch_embed.gradcheck.walk import same_bits
 from scratch_embed.tensor import Tensor, no_grad, tape
-
-# Of the cotangent: what is cut off at some size is met by the one, what is too small by the other.
-# By powers of two a product keeps its digits, so a right backward answers with the same ones.
-MULTIPLES = -64.0, 2.0**-10
 
 
 def gradients(out: Tensor, cotangent: np.ndarray, tensors: list[Tensor]) -> list[np.ndarray]:
@@ -74,29 +68,6 @@ def backward_again(out: Tensor, cotangent, tensors: list[Tensor], first) -> list
                 f"changed by {np.abs(one - two).max():.1e} when it ran again over the same tape"
             )
     return found
-
-
-def multiples_again(out: Tensor, cotangent, tensors: list[Tensor], first) -> list[str]:
-    """Compare the gradients of multiples of the cotangent with multiples of the first: in words.
-
-    A backward that clips dout, or leaves out what is small, may be right for one cotangent.
-    """
-    for c in MULTIPLES:
-        for tensor, one, got in zip(tensors, first, gradients(out, c * cotangent, tensors)):
-            if not is_multiple(got, c, one):
-                problem = (
-                    f"backward is not linear: {c:g} times the cotangent does not give {c:g} times "
-                    f"the gradient of {tensor.name or 'an input'}"
-                )
-                return [problem]
-    return []
-
-
-def is_multiple(got: np.ndarray, c: float, one: np.ndarray) -> bool:
-    """Whether got is c times one, but for rounding. What overflows says nothing."""
-    with np.errstate(all="ignore"):
-        gap = np.abs(got - c * one).max(initial=0)
-        return not np.isfinite(gap) or bool(gap <= 1e-9 * abs(c) * np.abs(one).max(initial=0))
 
 
 def reentrant(fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0) -> list[str]:
