@@ -82,7 +82,8 @@ def judge(
     line = _line(point, place)
     if said.zero or all(row.passed for row in rows.values()):
         if said.hidden(found[best]) and not line.side:
-            return said.row(farther(line, point.noise))._replace(true=true)
+            told = min(farther(line, point.noise), closer(line, point.noise), key=_doubt)
+            return said.row(told)._replace(true=true)
         return _decided(rows)._replace(true=true)
     near, real = closer(line, point.noise), [m for m in found if m != "complex"]
     doubted = next((found[m] for m in real if not rows[m].passed), near)
@@ -98,6 +99,10 @@ def judge(
     if place.index is not None and is_kink(line, None, point.noise) and point.sound:
         return said.row(doubted, KINK)  # of several operations at once, each right by itself
     return _decided(rows)._replace(true=true)
+
+
+def _doubt(measured: Measured) -> float:
+    return measured.noise
 
 
 class _Said(NamedTuple):
@@ -150,7 +155,8 @@ class _Said(NamedTuple):
             agrees = np.isfinite(gap) and gap <= allowed and not (self.zero and self.analytic)
             verdict = _in_words(agrees, self.zero, self.why)
             drowned = noise > 0.01 * max(size, NEGLIGIBLE * self.largest)
-            nothing = abs(self.analytic) <= min(REMAINDER, 8 * self.point.noise)
+            remainder = self.point.remainder[self.place.position]
+            nothing = abs(self.analytic) <= min(REMAINDER, 8 * self.point.noise, remainder)
             if nothing and not self.zero:  # then noise is measured by what cotangents would give
                 drowned = noise > 0.01 * max(size, self.largest, 1.0)
             if agrees and drowned and not (nothing and self.zero):

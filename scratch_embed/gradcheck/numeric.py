@@ -29,6 +29,7 @@ import numpy as np
 from scratch_embed.gradcheck.quotient import quotient
 from scratch_embed.tensor import Tensor, no_grad
 
+EPS = float(np.finfo(float).eps)
 CENTRAL_STEP = 1e-5  # about eps^(1/3)
 RICHARDSON_STEP = 4e-3  # about eps^(1/7), the largest of its three steps
 COMPLEX_STEP = 1e-20
@@ -137,11 +138,20 @@ class Measured(NamedTuple):
 
 
 def central(line: Line, noise: float, h: float = CENTRAL_STEP) -> Measured:
-    """(L(x + h) - L(x - h)) / 2h; near an edit in place, the same from one side."""
+    """(L(x + h) - L(x - h)) / 2h; near an edit in place, the same from one side.
+
+    Where L is much larger at the ends than here, as x^2 near 0 is, it is rounded there as such.
+    """
     if line.side:
         return one_sided(line, noise)
-    h = line.step(h)
-    return Measured(quotient(line, h), h, noise / h)
+    h, ends = line.step(h), []
+
+    def end(t):
+        ends.append(line(t))
+        return ends[-1]
+
+    slope = quotient(end, h)
+    return Measured(slope, h, max(noise, EPS * float(np.max(np.abs(ends)))) / h)
 
 
 def one_sided(line: Line, noise: float, h: float = ONE_SIDED_STEP) -> Measured:

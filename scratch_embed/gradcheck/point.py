@@ -52,6 +52,7 @@ class Point:
     crooked : causes where a backward is right for this dout only.
     coarse : what answered in single precision, though its input was in double; or None.
     noise : rounding error in one evaluation of L.
+    remainder : what rounding may leave of a gradient of exactly 0, for each of `checked`.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
     sound : whether every operation is right by itself; found when first asked for.
     """
@@ -80,6 +81,8 @@ class Point:
         eps = np.finfo(self.coarse.out.dtype if self.coarse else float).eps
         floor = float(eps) * float(np.abs(self.out.data * self.cotangent).sum())
         self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
+        sizes = [float(np.abs(t.data).max(initial=0)) or 1.0 for t in self.checked]
+        self.remainder = [1e3 * floor / size for size in sizes]
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 
     sound = cached_property(is_sound)

@@ -1,0 +1,61 @@
+"""A backward that is right for one dout, and not for another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
+from scratch_embed.tensor import Tensor, differentiable
+
+
+def test_where_the_table_agrees_the_operation_that_is_not_linear_is_named():
+    clip = differentiable(
+        lambda x: (3 * x, ()), lambda dout, _: 3 * np.clip(dout, -10, 10), name="clips"
+    )
+    x = Tensor([[0.1, 0.2]], requires_grad=True, name="x")
+    report = gradcheck(lambda x: (clip(x) * 0.5).sum(), x)
+    assert all(row.passed for row in report.rows) and not report.passed
+    assert report.cause == "dout not linear" and report.causes[0].op == "clips"
+    assert report.problems == ["backward of clips is not right for every dout"]
+    assert "-64 times dout does not give" in report.causes[0].sentence
+
+
+def strided(dout):
+    return np.lib.stride_tricks.as_strided(dout, dout.shape, (8 * dout.shape[1], 8))
+
+
+def in_place(dout):
+    dout = dout[:]
+    dout.shape = -1
+    return dout.reshape(3, 2)
+
+
+READ_AS_IT_LIES = {
+    "K": lambda dout: dout.ravel("K").reshape(dout.shape),
+    "A": lambda dout: dout.ravel("A").reshape(dout.shape),
+    "strides": strided,
+    "in place": in_place,
+    "buffer": lambda dout: np.frombuffer(dout).reshape(dout.shape),
+}
+
+
+@pytest.mark.parametrize("how", READ_AS_IT_LIES)
+def test_a_backward_that_reads_dout_as_it_lies_in_memory(how):
+    """The tape hands on a dout that was transposed as it is; this one happens to lie in order."""
+    op = differentiable(
+        lambda x: (3 * x, ()), lambda dout, _: 3 * READ_AS_IT_LIES[how](dout), name="triples"
+    )
+    x = Tensor(np.ones((3, 2)), requires_grad=True, name="x")
+    report = gradcheck(lambda x: (op(x) * x).sum(), x)
+    assert all(row.passed for row in report.rows) and not report.passed
+    assert (report.cause, report.causes[0].op) == ("memory order", "triples")
+
+
+@pytest.mark.parametrize("size", [1e-290, 1e-30, 1.0, 1e30, 1e290])
+def test_multiples_of_dout_accuse_nobody_who_multiplies_it(size):
+    rng = np.random.default_rng(0)
+    E = Tensor(size * rng.standard_normal((5, 3)), requires_grad=True, name="E")
+    report = gradcheck(lambda E: F.lookup(E, [[1, 2], [1, 4]]).sum(axis=1) * (1 / size), E)
+    assert report.passed, report
