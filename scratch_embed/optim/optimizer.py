@@ -89,15 +89,16 @@ class Optimizer:
         for param, state, options in self._each():
             if param.requires_grad and param.grad is not None:
                 self._check(param, options)
-                ready.append((param, state, self._arrays(param, state, options), options))
+                ready.append((param, state, self._held(param, state, options), options))
         if not ready:
             told = "no parameter has a gradient, so none moves: was backward called, on their loss?"
             warnings.warn(told, RuntimeWarning, stacklevel=2)
-        for param, state, arrays, options in ready:
-            for name in state.keys() - self._keeps(param.shape, options).keys() - {"t"}:
+        for param, state, held, options in ready:
+            for name in state.keys() - held.keys():
                 del state[name]  # of a momentum that is off: later it begins anew, as if resumed
-            state["t"] += 1
-            self._move(param, arrays, options | {"t": state["t"]})
+            t = held.pop("t") + 1
+            state.update(t=t, **held)
+            self._move(param, list(held.values()), options | {"t": t})
             wrote(param.data, step=True)
 
     def state_dict(self) -> dict:
@@ -108,10 +109,8 @@ class Optimizer:
         """
         states = []
         for param, state, options in self._each():
-            names = self._keeps(param.shape, options) if state else ()
-            arrays = self._arrays(param, state, options) if state else ()
-            copies = {name: np.copy(array) for name, array in zip(names, arrays)}
-            states.append({"t": state["t"], **copies} if state else {})
+            held = self._held(param, state, options) if state else {}
+            states.append({k: v if k == "t" else np.copy(v) for k, v in held.items()})
         return {
             "options": [self._checked(group) for group in self.param_groups],
             "state": states,
@@ -278,8 +277,11 @@ class Optimizer:
                 "rows"
             )
 
-    def _arrays(self, param: Tensor, state: dict, options: dict) -> list[np.ndarray]:
-        """The state arrays in the order in which the rule takes them; zeros the first time."""
+    def _held(self, param: Tensor, state: dict, options: dict) -> dict:
+        """t and the state arrays in the order in which the rule takes them; zeros the first time.
+
+        `state` itself stays as it is: another parameter may still be refused.
+        """
         shapes = self._keeps(param.shape, options)
         unknown = sorted(set(state) - set(shapes) - {"t"})
         if unknown and "t" not in state:  # later it is what an option needed that is off now
@@ -292,12 +294,12 @@ class Optimizer:
                 f"state holds {min(state)!r} and no 't', how many steps there are in it: put 0 for "
                 "new arrays, and for old ones what it was"
             )
-        state["t"] = check_count(state.get("t", 0), "state['t']", 0)  # a uint8 would wrap round
+        held = {"t": check_count(state.get("t", 0), "state['t']", 0)}  # a uint8 would wrap round
+        dtype = _native(param.dtype)
         for name, shape in shapes.items():
-            if name not in state:
-                state[name] = np.zeros(shape, _native(param.dtype))
-            _check_state(name, state[name], shape, _native(param.dtype))
-        return [state[name] for name in shapes]
+            held[name] = state[name] if name in state else np.zeros(shape, dtype)
+            _check_state(name, held[name], shape, dtype)
+        return held
 
 
 def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> None:

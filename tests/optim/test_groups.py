@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -226,3 +227,14 @@ def test_numbers_of_numpy_are_numbers():
     optimizer = SGD([w], lr=np.float64(0.5), momentum=np.float32(0.5))
     step(optimizer, 1)
     assert w.data[0] == 0.5 and w.dtype == np.float32
+
+
+@pytest.mark.parametrize("rule", [RowAdagrad, LazyAdam, partial(SGD, momentum=0.5)])
+def test_a_refused_step_leaves_no_state_behind(rule):
+    first, second = (Tensor(np.ones((2, 3)), requires_grad=True) for _ in range(2))
+    optimizer = rule([first, second], lr=0.1)
+    first.grad, second.grad = np.ones((2, 3)), np.ones((3, 2))
+    with pytest.raises(ValueError, match=r"gradient of shape \(3, 2\)"):
+        optimizer.step()
+    assert optimizer.state == [{}, {}]
+    assert (first.data == 1).all()
