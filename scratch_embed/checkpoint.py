@@ -24,7 +24,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from scratch_embed.arguments import check_unmasked
-from scratch_embed.files import BAD_HEADER, open_regular, replacing
+from scratch_embed.files import BAD_HEADER, from_json, open_regular, read_array, replacing
 
 PLAIN = "plain"  # the entry that holds what is no array
 DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
@@ -64,12 +64,13 @@ def load(path: str | os.PathLike) -> dict:
             )
         file.seek(0)
         try:
-            with np.load(file, allow_pickle=False) as entries:
-                arrays = {name: entries[name] for name in entries.files}
+            with zipfile.ZipFile(file) as entries:
+                names = entries.namelist()
+                arrays = {name.removesuffix(".npy"): read_array(entries, name) for name in names}
             for array in arrays.values():
                 if array.dtype.kind == "U":
                     array.tolist()  # raises an error where a number is no letter
-            parts = _with_arrays(json.loads(str(arrays.pop(PLAIN))), arrays)
+            parts = _with_arrays(from_json(str(arrays.pop(PLAIN))), arrays)
             if not isinstance(parts, dict):
                 raise TypeError(f"it holds a {type(parts).__name__} and no parts with names")
             return parts

@@ -10,7 +10,13 @@ cache       the one folder that this package may fill on its own
 
 from scratch_embed.files.alone import alone_in
 from scratch_embed.files.cache import cache_dir, state_dir
-from scratch_embed.files.reading import BAD_HEADER, open_regular, read_bytes
+from scratch_embed.files.reading import (
+    BAD_HEADER,
+    from_json,
+    open_regular,
+    read_array,
+    read_bytes,
+)
 from scratch_embed.files.regular import sentence
 from scratch_embed.files.writing import check_writable, replacing, reserve
 
@@ -19,7 +25,9 @@ __all__ = [
     "alone_in",
     "cache_dir",
     "check_writable",
+    "from_json",
     "open_regular",
+    "read_array",
     "read_bytes",
     "replacing",
     "reserve",

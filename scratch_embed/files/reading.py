@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tokenize
+import zipfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from scratch_embed.files.regular import refuse_special
 
@@ -47,3 +51,24 @@ def read_bytes(path: str | os.PathLike, largest: int = LARGEST) -> bytes:
                 "Give a part of it."
             )
         return file.read(size)
+
+
+def from_json(text: str | bytes) -> Any:
+    """What JSON says. Raises ValueError for what is none, and for what is nested too deep."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def read_array(entries: zipfile.ZipFile, name: str) -> np.ndarray:
+    """An array of a .npz file, read to the end of its entry; nothing is unpickled.
+
+    zipfile compares the checksum when it comes to the end, where NumPy alone need not come.
+    Raises ValueError for an entry that is longer than its array, and what NumPy and zipfile raise.
+    """
+    with entries.open(name) as entry:
+        array = np.lib.format.read_array(entry, allow_pickle=False)
+        if entry.read(1):
+            raise ValueError(f"{name} is longer than the array in it")
+    return array

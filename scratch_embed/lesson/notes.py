@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from scratch_embed.files import read_bytes, replacing, state_dir
+from scratch_embed.files import from_json, read_bytes, replacing, state_dir
 
 # lessons that were finished; how questions were answered; where a person stopped stepping
 NAMES = ("finished", "quiz", "places")
@@ -18,7 +18,7 @@ NAMES = ("finished", "quiz", "places")
 def read(name: str) -> dict:
     """The note of that name, such as "finished"; {} when there is none to be read."""
     try:
-        noted = json.loads(read_bytes(_path(name)).decode("utf-8"))
+        noted = from_json(read_bytes(_path(name)).decode("utf-8"))
     except (OSError, ValueError):
         return {}
     return noted if isinstance(noted, dict) else {}

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.files import read_bytes, replacing
+from scratch_embed.files import from_json, read_bytes, replacing
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward
@@ -297,7 +297,7 @@ class ShardedEmbedding:
     def _manifest(self, folder: Path) -> dict:
         """What a folder holds; ValueError where that is damaged, or of another table or cut."""
         try:
-            said = json.loads(read_bytes(folder / MANIFEST))
+            said = from_json(read_bytes(folder / MANIFEST))
             names = [Path(str(name)).name for name in said["files"]]
             if names != said["files"] or not isinstance(said["step"], int):
                 raise ValueError("files lie elsewhere, or there is no step")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.files import read_bytes, replacing
+from scratch_embed.files import from_json, read_bytes, replacing
 from scratch_embed.kernels.ids import check_sequence
 from scratch_embed.text.bpe_cut import cut
 from scratch_embed.text.bpe_fast import fast_merges
@@ -218,10 +218,10 @@ def load(path: str | os.PathLike) -> BPE:
     def parse(number: int, what: str, valid):
         """The JSON of a line (counted from 1), if it is `what` it should be."""
         try:
-            value = json.loads(lines[number - 1])
+            value = from_json(lines[number - 1])
             if valid(value):
                 return value
-        except (IndexError, ValueError, RecursionError):
+        except (IndexError, ValueError):
             pass
         shown = repr(lines[number - 1][:60]) if number <= len(lines) else "the end of the file"
         raise ValueError(f"{path}, line {number}: expected {what}, found {shown}.")

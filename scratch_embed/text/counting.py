@@ -59,8 +59,10 @@ class Ids:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError(f"of ids in a file a stretch is read, ids[first:end], and not [{part}]")
         start, stop, _ = part.indices(len(self))
-        read = np.fromfile(self.path, ID, max(stop - start, 0), offset=start * ID.itemsize)
-        return read.astype(np.int64)
+        with open_regular(self.path) as file:  # Ctrl-C in np.fromfile ends in a SystemError
+            file.seek(start * ID.itemsize)
+            read = file.read(max(stop - start, 0) * ID.itemsize)
+        return np.frombuffer(read, ID, len(read) // ID.itemsize).astype(np.int64)
 
     def checksum(self) -> int:
         """Two files with the same checksum hold the same ids, as good as surely."""

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.files import BAD_HEADER, open_regular, replacing
+from scratch_embed.files import BAD_HEADER, open_regular, read_array, replacing
 from scratch_embed.text.vectors import WordVectors, check_words, read_vectors, write_vectors
 from scratch_embed.text.vectors_binary import read_binary, write_binary
 from scratch_embed.text.vectors_safetensors import read_safetensors, write_safetensors
@@ -32,8 +32,20 @@ PICKLES = (".kv", ".model", ".pkl", ".pickle", ".pt", ".pth")
 
 
 def write_npz(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:
-    """Write `words` (V,), as str, and `vectors` (V, D) as NumPy's .npz."""
+    """Write `words` (V,), as str, and `vectors` (V, D) as NumPy's .npz.
+
+    Raises ValueError, too, where a long word among many would take more than 1 GiB: NumPy pads all
+    words to the length of the longest.
+    """
     vectors = check_words(words, vectors)
+    letters, longest = sum(map(len, words)), max(words, key=len, default="")
+    padded = 4 * len(words) * len(longest)  # bytes; NumPy has 4 for a letter
+    if padded > max(SMALL, MOST_PACKED * 4 * letters):
+        raise ValueError(
+            f"a .npz would take {padded:,} bytes for the words, as NumPy pads each of them to the "
+            f"{len(longest):,} letters of {longest[:40]!r}...; leave it out, or write .txt, .bin "
+            "or .safetensors"
+        )
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, words=np.array(list(words)), vectors=vectors)
 
@@ -74,8 +86,7 @@ def _rows(entries: zipfile.ZipFile, name: str, limit: int | None) -> np.ndarray:
                 shape = (min(limit, shape[0]), *shape[1:])
                 data = bytearray(entry.read(math.prod(shape) * dtype.itemsize))  # to be written to
                 return np.frombuffer(data, dtype).reshape(shape)
-    with entries.open(f"{name}.npy") as entry:
-        return np.atleast_1d(np.lib.format.read_array(entry, allow_pickle=False))[:limit]
+    return np.atleast_1d(read_array(entries, f"{name}.npy"))[:limit]
 
 
 def write_projector(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from scratch_embed.files import open_regular, replacing
+from scratch_embed.files import from_json, open_regular, replacing
 from scratch_embed.text.vectors import WordVectors, check_words
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "U8": "|u1"}
@@ -89,9 +89,9 @@ def _read_header(file: BinaryIO, path: str | os.PathLike) -> tuple[dict, int]:
     if not 0 < size <= min(LONGEST_HEADER, os.fstat(file.fileno()).st_size - 8):
         raise ValueError(f"{path} announces a header of {size:,} bytes; is it a safetensors file?")
     try:
-        header = json.loads(file.read(size))
+        header = from_json(file.read(size))
         header.pop("__metadata__", None)
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError):
         raise ValueError(f"{path} has no JSON header; is it a safetensors file?") from None
     return header, 8 + size
 

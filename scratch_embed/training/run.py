@@ -8,7 +8,6 @@ return run.finish(results, figure)
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from scratch_embed import checkpoint
 from scratch_embed.ending import STOPPED
-from scratch_embed.files import check_writable
+from scratch_embed.files import check_writable, from_json, read_bytes
 from scratch_embed.training.results import write_results
 
 CHECKPOINT = "checkpoint.npz"
@@ -103,7 +102,7 @@ def computing(options: argparse.Namespace) -> dict:
 def maker(folder: Path) -> str | None:
     """The command whose results lie in a folder; None where there are none that say so."""
     try:
-        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        results = from_json(read_bytes(folder / "results.json").decode("utf-8"))
     except (OSError, ValueError):
         return None
     return results.get("command") if isinstance(results, dict) else None

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import zipfile
 
+import numpy as np
 import pytest
 
+from scratch_embed import checkpoint
 from scratch_embed.disk import open_table
-from scratch_embed.files import open_regular, read_bytes, sentence
+from scratch_embed.files import from_json, open_regular, read_bytes, sentence
 from scratch_embed.text import bpe
 from scratch_embed.text.corpus import read_text
 from scratch_embed.text.vectors import read_vectors
+from scratch_embed.text.vectors_files import read_npz
 
 READERS = {"text": read_text, "vectors": read_vectors, "bpe": bpe.load, "table": open_table}
 
@@ -78,3 +82,29 @@ def test_a_system_error_becomes_a_sentence():
         sentence(PermissionError(13, "Permission denied", "a.txt")) == "a.txt: Permission denied."
     )
     assert sentence(OSError("a.txt is a pipe.")) == "a.txt is a pipe."
+
+
+@pytest.mark.parametrize("reader", [checkpoint.load, read_npz])
+@pytest.mark.parametrize("damage", ["a byte more than the array", "another checksum"])
+def test_an_entry_is_read_to_its_end(reader, damage, tmp_path):
+    path = tmp_path / "vectors.npz"
+    words, vectors = np.array(["a", "b"]), np.eye(2, dtype=np.float32)
+    np.savez_compressed(path, words=words, vectors=vectors, plain='{"x": 1}')
+    reader(path)  # as it is, it can be read
+    if damage == "another checksum":
+        crc = zipfile.ZipFile(path).getinfo("vectors.npy").CRC.to_bytes(4, "little")
+        path.write_bytes(path.read_bytes().replace(crc, b"\0\0\0\0"))
+    else:
+        with zipfile.ZipFile(path) as old:
+            members = {name: old.read(name) for name in old.namelist()}
+        with zipfile.ZipFile(path, "w") as new:
+            for name, data in members.items():
+                new.writestr(name, data + b"!" * (name == "vectors.npy"))
+    with pytest.raises(ValueError, match=r"vectors\.npz is no .*vectors\.npy"):
+        reader(path)
+
+
+def test_json_that_is_nested_too_deep_is_a_value_error():
+    assert from_json(b'{"a": [1]}') == {"a": [1]}
+    with pytest.raises(ValueError, match="too deep"):
+        from_json("[" * 200_000)

@@ -326,3 +326,12 @@ def test_words_that_are_no_letters_are_told(tmp_path):
     np.savez(tmp_path / "v.npz", words=words, vectors=np.eye(2, dtype=np.float32))
     with pytest.raises(ValueError, match="is no .npz with the arrays"):
         load(tmp_path / "v.npz")
+
+
+def test_one_long_word_that_all_others_would_be_padded_to_is_told(tmp_path, monkeypatch):
+    words = ["x" * 9_000, *(f"w{k}" for k in range(999))]
+    monkeypatch.setattr(vectors_files, "SMALL", 1 << 20)
+    with pytest.raises(ValueError, match=r"36,000,000 bytes .* 9,000 letters of 'xxx"):
+        save(tmp_path / "v.npz", words, np.eye(1000, dtype=np.float32))
+    assert not list(tmp_path.iterdir())
+    save(tmp_path / "v.npz", words[1:], np.eye(999, dtype=np.float32))

@@ -10,7 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from scratch_embed.files import read_bytes, replacing
+from scratch_embed.files import from_json, read_bytes, replacing
 from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.lesson.usage import spoken
 
@@ -87,7 +87,7 @@ class Desk:
 
     def _read(self) -> dict:
         try:
-            note = json.loads(read_bytes(self.folder / NOTE).decode("utf-8"))
+            note = from_json(read_bytes(self.folder / NOTE).decode("utf-8"))
         except (OSError, ValueError):
             return {}
         return {k: v for k, v in note.items() if isinstance(v, dict)} if type(note) is dict else {}
