@@ -64,7 +64,7 @@ def create_table(
     when it is learned, would end the process without a word.
 
     Raises FileExistsError rather than overwrite a file, also one that another process makes in the
-    meantime; ValueError for sizes below 1 and for a std that is negative or not finite, TypeError
+    meantime; ValueError for sizes below 1 and for a std that is negative or too large, TypeError
     for a dtype that is not float32 or float64, and OSError when the disk is full.
     """
     path = Path(path)
@@ -76,6 +76,9 @@ def create_table(
         raise ValueError(f"std is {std!r}; it must be a finite number of at least 0")
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
+    largest = float(np.finfo(dtype).max) / 40  # no normal number is 40: exp(-40^2 / 2) = 1e-348
+    if std > largest:
+        raise ValueError(f"std is {std!r}; in {np.dtype(dtype)} it must be at most {largest:.1g}")
     rng = np.random.default_rng(rng)
     try:
         with replacing(path, new=True) as temporary, open(temporary, "r+b") as file:

@@ -287,3 +287,10 @@ def test_a_killed_run_leaves_a_readable_table(tmp_path):
     before = np.array(table)  # and training goes on from there
     trained(table, SGD, {})
     assert not np.array_equal(table, before)
+
+
+def test_a_std_at_which_numbers_overflow_is_told(tmp_path):
+    with pytest.raises(ValueError, match=r"std is 1e\+38; in float32 it must be at most 9e\+36"):
+        create_table(tmp_path / "t.npy", 3, 2, std=1e38)
+    assert not list(tmp_path.iterdir())
+    assert np.isfinite(create_table(tmp_path / "t.npy", 300, 20, std=8e36)).all()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from scratch_embed.files import check_writable, from_json, read_bytes
 from scratch_embed.training.results import write_results
 
 CHECKPOINT = "checkpoint.npz"
-WRITTEN = (CHECKPOINT, "text.ids", "results.json", "results.png")
+WRITTEN = (CHECKPOINT, "text.ids", "text.ids.new", "results.json", "results.png")
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
@@ -46,9 +47,7 @@ class Run:
         path = self.options.out / name
         check_writable(path)
         for option in READ:
-            given = getattr(self.options, option, None)
-            known = given not in (None, "-") and path.exists() and os.path.exists(given)
-            if known and os.path.samefile(given, path):
+            if _names(getattr(self.options, option, None), path):
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
         return path
 
@@ -88,6 +87,15 @@ class Run:
         for path in (*more, *write_results(self.options.out, results, figure)):
             print(path)
         return 0
+
+
+def _names(given: str | os.PathLike | None, path: Path) -> bool:
+    """Whether the value of an option means the file at `path`; "-" is standard input."""
+    try:
+        there = os.fstat(sys.stdin.fileno()) if given == "-" else os.stat(given or "")
+        return os.path.samestat(there, os.stat(path))
+    except (AttributeError, OSError, ValueError):  # no such file yet, or no standard input
+        return False
 
 
 def computing(options: argparse.Namespace) -> dict:

@@ -87,6 +87,10 @@ def work(run: Run) -> int:
     """Read, learn, write; or go on with what is saved."""
     for path in files(run.options):
         run.will_write(path.name)
+        if path.suffix == ".tsv":
+            run.will_write(vectors_files.words_beside(path).name)
+    if run.options.cut == "pieces":
+        run.will_write(PIECES)
     older = [str(path) for name in ("vectors.*", PIECES) for path in run.options.out.glob(name)]
     if older and not run.saved:
         mine = ", ".join(path.name for path in files(run.options))

@@ -124,6 +124,22 @@ def test_what_a_run_writes_must_not_be_what_it_reads(tmp_path):
     assert command.parse(parser, [str(tmp_path / "results.json"), "--out", str(tmp_path / "a")])
 
 
+def test_what_a_run_writes_must_not_be_its_standard_input_either(tmp_path, monkeypatch):
+    parser = made()
+    parser.add_argument("text")
+    (tmp_path / "text.ids.new").write_text("my text")
+    for out in (tmp_path, tmp_path / "elsewhere"):
+        with open(tmp_path / "text.ids.new") as file:
+            monkeypatch.setattr("sys.stdin", file)
+            if out == tmp_path:
+                with pytest.raises(ValueError, match=r"text\.ids\.new is to be read and to be"):
+                    command.parse(parser, ["-", "--out", str(out)])
+            else:
+                assert command.parse(parser, ["-", "--out", str(out)])
+    monkeypatch.setattr("sys.stdin", None)  # as where there is no console
+    assert command.parse(parser, ["-", "--out", str(tmp_path)])
+
+
 @pytest.mark.parametrize("name", ["checkpoint.npz", "text.ids", "results.json", "results.png"])
 def test_what_cannot_be_written_is_told_at_the_beginning(tmp_path, name):
     (tmp_path / name).mkdir()

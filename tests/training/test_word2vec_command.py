@@ -166,6 +166,11 @@ def test_vectors_among_the_texts_are_no_text_and_no_text_is_overwritten(text, tm
         assert "40,000 words read" in capsys.readouterr().out
     assert command(tmp_path / "vectors.txt", tmp_path, "--formats", "txt") == 1
     assert "is to be read and to be written" in capsys.readouterr().err
+    for name, option in (("vectors_words.tsv", "--formats=tsv"), ("pieces.bpe", "--cut=pieces")):
+        mine = (tmp_path / name).write_bytes(text.read_bytes()) and tmp_path / name
+        assert command(mine, tmp_path, option) == 1
+        assert f"{name} is to be read and to be written" in capsys.readouterr().err
+        assert mine.read_bytes() == text.read_bytes()
 
 
 def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
