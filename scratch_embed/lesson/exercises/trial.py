@@ -95,6 +95,7 @@ class Trial:
         self.found: dict[str, str] = {}
         self.timed, self.clock = timed, clock
         self._cases = self._checks = self._entries = 0
+        self._right: list[tuple] = []  # (name, mistakes, same) of what was right: see `_known`
 
     def rounds(self, count: int) -> Iterator[np.random.Generator]:
         """A generator of random numbers for each round; the same ones at every check."""
@@ -122,18 +123,29 @@ class Trial:
         asked = getattr(self.yours, name)
         theirs, ours = copies(arguments), copies(arguments)
         expected = asked.ours(**ours)
-        got = asked(**theirs)
+        got, given = asked(**theirs), copies(arguments)
+        changes = [key for key in self.in_place if key in arguments]
+
+        def same(wrong: Callable) -> bool:
+            handed = copies(given)
+            answer = wrong(**handed)
+            pairs = [(theirs[key], handed[key]) for key in changes]
+            if expected is not None:
+                pairs.append((got, answer))
+            return all(difference(*pair) is None for pair in pairs)
+
         if off := difference(got, expected):
-            known = _same_mistake(mistakes or {}, arguments, got)
+            known = self._known(name, mistakes, same)
             wrong = _off(known, f"{name}({', '.join(arguments)}) {off}", arguments)
             wrong.result = _first_wrong(got, expected)
             raise wrong
-        for changed in (name for name in self.in_place if name in arguments):
+        for changed in changes:
             if off := difference(theirs[changed], ours[changed]):
-                known = _same_change(mistakes or {}, arguments, theirs, self.in_place)
+                known = self._known(name, mistakes, same)
                 wrong = _off(known, f"after {name}, {changed} {off}", arguments)
                 wrong.variable = changed
                 raise wrong
+        self._right.append((name, mistakes, same))
         self._cases += 1
         self.found["random cases"] = f"{self._cases} agree"
 
@@ -173,19 +185,42 @@ class Trial:
             inputs = values | dict(zip(tensors, given))
             return op(*inputs.values())
 
+        dout = np.random.default_rng(0).standard_normal(np.shape(forward(*values.values())))
+
+        def same(wrong: Callable) -> bool:
+            return difference(backward(dout), wrong(dout)) is None
+
         report = gradcheck(fn, *tensors.values(), name=name, seed=self._checks)
         if not report.passed:
             constants = {key: value for key, value in values.items() if not learns[key]}
-            known = _mistake(mistakes or {}, backward, np.shape(forward(*values.values())))
-            wrong = _gradient_wrong(name, report, constants, known)
+            wrong = _gradient_wrong(name, report, constants, self._known(name, mistakes, same))
             wrong.result = _first_input_wrong(report, list(tensors))
             raise wrong
+        self._right.append((name, mistakes, same))
         self._checks += 1
         self._entries += len(report.rows)
         checks = "1 check" if self._checks == 1 else f"{self._checks} checks"
         self.found["gradients"] = (
             f"{self._entries} entries agree with finite differences, in {checks}"
         )
+
+    def _known(
+        self, name: str, mistakes: Mapping[str | tuple, Callable] | None, same: Callable
+    ) -> str | tuple | None:
+        """The key of the mistake that the learner made here, if one would explain all answers.
+
+        It must be the same here, and where it was looked for before it must have come to what the
+        learner's function came to, which was right: one wrong answer can have many reasons.
+        """
+        for key, wrong in (mistakes or {}).items():
+            earlier = [
+                same_there(known_there[key])
+                for there, known_there, same_there in self._right
+                if there == name and key in (known_there or {})
+            ]
+            if same(wrong) and all(earlier):
+                return key
+        return None
 
     def lean(self, name: str, most: float, because: str, **arguments: Any) -> None:
         """The function must not take more than `most` bytes of memory at any time."""
@@ -262,29 +297,6 @@ def _named(error: Exception) -> str:
     return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
-def _same_mistake(
-    mistakes: Mapping[str | tuple, Callable], arguments: Mapping[str, Any], got: Any
-) -> str | tuple | None:
-    """The key of the mistake that makes the same answer of these arguments."""
-    for sentence, wrong in mistakes.items():
-        if difference(got, wrong(**copies(arguments))) is None:
-            return sentence
-    return None
-
-
-def _same_change(
-    mistakes: Mapping[str | tuple, Callable], arguments: Mapping[str, Any],
-    theirs: Mapping[str, Any], in_place: tuple[str, ...],
-) -> str | tuple | None:  # fmt: skip
-    """The key of the mistake that leaves the arguments as they are now."""
-    for sentence, wrong in mistakes.items():
-        handed = copies(arguments)
-        wrong(**handed)
-        if all(difference(theirs[k], handed[k]) is None for k in in_place if k in arguments):
-            return sentence
-    return None
-
-
 def _off(known: str | tuple | None, off: str, arguments: Mapping[str, Any]) -> Wrong:
     """An answer that is off: by a mistake that is known, or just where."""
     sentence, pattern = known if isinstance(known, tuple) else (known, None)
@@ -306,18 +318,6 @@ def _first_input_wrong(report, names: list[str]) -> int | None:
     wrong = {row.parameter for row in report.rows if not row.passed}
     found = [position for position, name in enumerate(names) if name in wrong]
     return found[0] if found and len(names) > 1 else None
-
-
-def _mistake(
-    mistakes: Mapping[str | tuple, Callable], backward: Callable, shape: tuple
-) -> str | tuple | None:
-    """The key of the mistake that answers a random dout as the learner's backward does."""
-    dout = np.random.default_rng(0).standard_normal(shape)
-    answer = backward(dout)
-    for sentence, wrong in mistakes.items():
-        if difference(answer, wrong(dout)) is None:
-            return sentence
-    return None
 
 
 def _gradient_wrong(

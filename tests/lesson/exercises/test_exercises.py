@@ -178,3 +178,34 @@ def test_a_mutant_of_the_check_itself_would_be_seen():
 def test_several_arrays_are_shown_one_by_one():
     told = shown("answers", (np.eye(2), np.arange(2)))
     assert told == "answers[0] = [[1., 0.],\n              [0., 1.]]\nanswers[1] = [0, 1]"
+
+
+@pytest.mark.parametrize("first", [3.0, None])
+def test_a_mistake_is_named_only_where_it_explains_the_right_answers_too(first):
+    exercise = EXERCISES["lookup_backward"]
+
+    def right(x):
+        return 2 * x
+
+    def yours(x):  # the 2 is not forgotten: there are answers that it is in
+        return 2 * x if x < 5 else x
+
+    def forgotten(x):
+        return x
+
+    trial = Trial(exercise, {"f": yours}, {"f": right})
+    with pytest.raises(Wrong) as told:
+        for x in filter(None, (first, 7.0)):
+            trial.same("f", {"the 2 is forgotten": forgotten}, x=x)
+    assert told.value.named is (first is None)
+    assert ("the 2 is forgotten" in str(told.value)) is (first is None)
+
+
+def test_a_mistake_in_a_gradient_is_named_only_where_it_explains_the_right_ones_too():
+    trial = Trial(EXERCISES["lookup_backward"], {}, {})
+    x = np.array([1.0, 2.0])
+    known = {"the 2 is forgotten": lambda dout: dout}
+    trial.gradients("f", lambda x: 2 * x, lambda dout: 2 * dout, mistakes=known, x=x)
+    with pytest.raises(Wrong) as told:
+        trial.gradients("f", lambda x: 2 * x, lambda dout: dout, mistakes=known, x=x)
+    assert "the 2 is forgotten" not in str(told.value)
