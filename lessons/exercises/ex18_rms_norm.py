@@ -52,7 +52,7 @@ def rms_norm_backward(dout, x, eps):
 def check(trial):
     for rng, eps in zip(trial.rounds(4), (1e-5, 0.1, 1e-5, 0.5)):
         x = rng.standard_normal((3, 5))
-        trial.same("rms_norm", x=x, eps=eps)
+        trial.same("rms_norm", mistakes=FORWARD, x=x, eps=eps)
         trial.gradients(
             "rms_norm_backward",
             forward=lambda x, eps=eps: x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps),
@@ -62,9 +62,33 @@ def check(trial):
         )
 
 
+def _mean(x):
+    return (x**2).mean(axis=-1, keepdims=True)
+
+
+FORWARD = {
+    "rms_norm leaves eps out": lambda x, eps: x / np.sqrt(_mean(x)),
+    "rms_norm adds eps to the root: it belongs under it":
+        lambda x, eps: x / (np.sqrt(_mean(x)) + eps),
+    "rms_norm adds eps squared": lambda x, eps: x / np.sqrt(_mean(x) + eps**2),
+    "rms_norm adds eps once for every number of the row":
+        lambda x, eps: x / np.sqrt(_mean(x) + eps * x.shape[-1]),
+    "rms_norm takes the sum of the squares where their mean belongs":
+        lambda x, eps: x / np.sqrt(x.shape[-1] * _mean(x) + eps),
+    "rms_norm forgets the root": lambda x, eps: x / (_mean(x) + eps),
+    "rms_norm takes the mean down the columns: each row has its own size":
+        lambda x, eps: x / np.sqrt((x**2).mean(axis=0, keepdims=True) + eps),
+    "rms_norm subtracts the mean, as LayerNorm does": lambda x, eps: (
+        (c := x - x.mean(axis=-1, keepdims=True)) / np.sqrt(_mean(c) + eps)),
+}  # fmt: skip
+
+
 def _mistakes(x, eps):
-    rms = np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+    rms = np.sqrt(_mean(x) + eps)
     n = x / rms
+
+    def bare(dout, rms):
+        return (dout - x / rms * (dout * x / rms).mean(axis=-1, keepdims=True)) / rms
 
     def wrong(shared):
         return lambda dout: (dout - shared(dout)) / rms
@@ -81,4 +105,7 @@ def _mistakes(x, eps):
             wrong(lambda dout: -n * (dout * n).mean(axis=-1, keepdims=True)),
         "rms_norm_backward takes the mean down the columns: each row has its own size":
             wrong(lambda dout: n * (dout * n).mean(axis=0, keepdims=True)),
+        "rms_norm_backward leaves eps out": lambda dout: bare(dout, np.sqrt(_mean(x))),
+        ("rms_norm_backward adds eps to the root: it belongs under it", r"\beps\b"):
+            lambda dout: bare(dout, np.sqrt(_mean(x)) + eps),
     }  # fmt: skip

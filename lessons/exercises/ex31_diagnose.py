@@ -70,6 +70,15 @@ def check(trial):
         for code in (nudged, size * (last + scored), size * scored, size * read.sum(axis=0),
                      6 * nudged, -nudged, 0 * nudged):  # fmt: skip
             trial.same("diagnose", mistakes=MISTAKES, code=code + noise, nudged=nudged, ids=ids)
+        times = np.bincount(ids, minlength=8)
+        for row in (times.argmax(), (times == 1).argmax(), times.argmin()):
+            code = nudged.copy()  # one row of those that were read twice, or once, or never:
+            code[row, :2] += [size, -size]  # its sum is what it should be
+            trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=nudged, ids=ids)
+            code[row] = 0
+            trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=nudged, ids=ids)
+            empty = nudged * (np.arange(8) != row)[:, None]
+            trial.same("diagnose", mistakes=MISTAKES, code=nudged, nudged=empty, ids=ids)
     small = np.array([[-3.0], [-0.001], [-1e-7]])  # off by less than a millionth of the largest
     for code in (small + 1e-6, 2 * small, small + [[0], [0], [1e-5]]):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=small, ids=np.array([0, 1, 0]))
@@ -128,6 +137,22 @@ def _overall(code, nudged, ids):
     return _judge()(code, nudged, ids) if off else "right"
 
 
+def _every_repeat(code, nudged, ids):
+    off = (np.abs(code - nudged) > 1e-6 * np.abs(nudged).max()).any(axis=1)
+    word = _judge()(code, nudged, ids)
+    some = off.sum() < (np.bincount(ids) > 1).sum()
+    return "reading" if word == "repeats" and some else word
+
+
+def _rows_by_sums(code, nudged, ids):
+    word = _judge()(code, nudged, ids)
+    if word in ("right", "factor"):
+        return word
+    off = np.abs((code - nudged).sum(axis=1)) > 1e-6 * np.abs(nudged).max()
+    times = np.bincount(ids, minlength=len(code))[off]
+    return "repeats" if (times > 1).all() else "reading" if (times > 0).all() else "scoring"
+
+
 MISTAKES = {
     ("diagnose wants every bit the same: a nudge is right to some digits only", r"==|!=|> *0"):
         _judge(exact=True),
@@ -143,6 +168,10 @@ MISTAKES = {
      r"factor|\bif\b.*\ball\b"): _judge(factor=False),
     ("diagnose says repeats as soon as one row that is off was read twice: all of them must be",
      r"> *1\b"): _judge(repeats=np.any),
+    ("diagnose says repeats only where all repeated rows are off: those that are off count",
+     r"> *1\b"): _every_repeat,
+    ("diagnose adds up a row before it looks: what is off in it can cancel", r"\bsum\(|axis"):
+        _rows_by_sums,
     ("diagnose asks for reading before repeats: rows that were read twice were read, too",
      r"reading|times *> *0"): _judge(order=("reading", "repeats")),
     ("diagnose compares the sums: what is off here can be made up for there", r"\bsum\b"):

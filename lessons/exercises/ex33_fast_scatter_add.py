@@ -60,6 +60,10 @@ def check(trial):
         trial.same("scatter_add", mistakes=MISTAKES, table=table, ids=ids, values=values)
     single = np.ones((4, 2), np.float32)
     trial.same("scatter_add", table=single, ids=np.array([2, 2]), values=single[:2])
+    many = rng.integers(70_000, size=2_000)  # more rows than 16 bits count
+    values = rng.standard_normal((2_000, 20))
+    wide = np.zeros((70_000, 20))
+    trial.same("scatter_add", mistakes=MISTAKES, table=wide, ids=many, values=values)
     none = np.array([], dtype=np.int64)
     trial.same("scatter_add", table=table, ids=none, values=np.zeros((0, 3)))
     ids, values = rng.integers(5_000, size=50_000), rng.standard_normal((50_000, 16))
@@ -89,8 +93,12 @@ def _one_column(table, ids, values):
 MISTAKES = {
     "scatter_add sets rows instead of adding to them": _set,
     "scatter_add keeps of a repeated id only the last value": _repeats_lost,
-    "scatter_add leaves out the last place":
+    ("scatter_add leaves out the last place", r"range\(.*ids"):
         lambda table, ids, values: np.add.at(table, ids[:-1], values[:-1]),
-    "scatter_add adds to the first column only": _one_column,
+    ("scatter_add adds to the first column only", r"range\(1\)|\[0\]"): _one_column,
+    ("scatter_add adds to 16 columns only, and here are more", r"\b16\b"):
+        lambda table, ids, values: np.add.at(table[:, :16], ids, values[:, :16]),
+    ("scatter_add takes ids for numbers of 16 bits, and here are more rows", r"int16|ids\["):
+        lambda table, ids, values: np.add.at(table, ids.astype(np.uint16), values),
     "scatter_add does not change the table that it was given": lambda table, ids, values: None,
 }  # fmt: skip
