@@ -203,8 +203,9 @@ HYPOTHESES = [
     Hypothesis(
         "overwritten",
         r.overwritten_beside,
-        "repeated ids are overwritten instead of added: of {to} just the rows that ids name more "
-        "than once are wrong, as after grad[ids] += dout; np.add.at or scatter_add sums them all",
+        "of {to} just the rows that ids name more than once are wrong, as where repeated ids are "
+        "overwritten by {half} instead of added, after grad[ids] += dout; np.add.at or "
+        "scatter_add sums them all",
     ),
     Hypothesis(
         "missing path",

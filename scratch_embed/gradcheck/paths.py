@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.predictions import Case, answers, close
+from scratch_embed.look.numbers import told_apart
 
 MOST_SAMPLES = 32  # that are sent one by one
 
@@ -88,7 +89,7 @@ def weighed(case: Case) -> str | None:
 
 
 def _plainly(factor: float) -> str:
-    return f"{factor if abs(factor) > 1e-9 else 0.0:.4g}"
+    return told_apart(factor if abs(factor) > 1e-9 else 0.0)[0]
 
 
 def _only(array: np.ndarray, axis: int, at: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.predictions import Case, answers, close
+from scratch_embed.look.numbers import told_apart
 
 MOST = 512  # entries of the input: each part of dout nudges all of them
 MOST_SAMPLES = 32  # that are sent one by one
@@ -31,7 +32,7 @@ def shares(case: Case) -> str | None:
         return None
     factors, owed = found
     n, v = np.unravel_index(np.argmax(np.where(owed, np.abs(factors - 1), 0)), factors.shape)
-    return f"what sample {n} sends back to row {v} comes times {factors[n, v]:.4g}"
+    return f"what sample {n} sends back to row {v} comes times {told_apart(factors[n, v])[0]}"
 
 
 def _factors(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
@@ -67,8 +68,8 @@ def wrong_slope(case: Case) -> str | None:
         return None
     halves = case.right, case.wrong
     at = np.unravel_index(np.argmax(np.abs(case.wrong - case.right)), case.right.shape)
-    x, slope, taken = case.part.tensor.data[at], *(each[at] / case.dout[at] for each in halves)
-    return f"at {x:.4g} it is {slope + 0.0:.4g}, and backward takes {taken + 0.0:.4g}"
+    slope, taken = told_apart(*(each[at] / case.dout[at] + 0.0 for each in halves))
+    return f"at {case.part.tensor.data[at]:.4g} it is {slope}, and backward takes {taken}"
 
 
 def coupling_ignored(case: Case) -> str | None:
@@ -107,7 +108,7 @@ def coupling_weighed(case: Case) -> str | None:
         told = (size > 0) & ((~mask).sum(axis=axis, keepdims=True) > 1)
         off = told & (np.abs(factors - 1) > 1e-6)
         if told.any() and off.any() and wrong.any() and close(wrong, factors * right):
-            return f"{factors[off][0]:.4g}"
+            return told_apart(factors[off][0])[0]
     return None
 
 

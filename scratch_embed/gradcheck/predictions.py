@@ -14,6 +14,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.numeric import stream
 from scratch_embed.gradcheck.walk import Part, plain
+from scratch_embed.look.numbers import told_apart
 
 # Of dout: what is cut off at some size is met by the one, what is too small by the other. By powers
 # of two a product keeps its digits, so a right backward answers with the same ones.
@@ -178,7 +179,7 @@ def ratio(case: Case) -> float | None:
 def constant_factor(case: Case) -> str | None:
     """A multiple of the gradient."""
     c = ratio(case)
-    return None if c is None else f"{c:.6g}"
+    return None if c is None else told_apart(c, digits=6)[0]
 
 
 def missing_mean(case: Case) -> str | None:

@@ -19,3 +19,14 @@ def number(x, digits: int = 6) -> str:
         return f"{int(x):,}"
     text = f"{x:.{digits}g}"
     return "0" if text == "-0" else text
+
+
+def told_apart(x: float, y: float = 1.0, digits: int = 4) -> tuple[str, str]:
+    """Two numbers with `digits` significant digits, or with as many as tell one from the other.
+
+    >>> told_apart(2 / 3), told_apart(1.0000004)
+    (('0.6667', '1'), ('1.0000004', '1'))
+    """
+    while x != y and digits < 17 and f"{x:.{digits}g}" == f"{y:.{digits}g}":
+        digits += 1
+    return f"{x:.{digits}g}", f"{y:.{digits}g}"

@@ -256,6 +256,17 @@ def test_the_half_at_fault_is_named_and_not_the_forward():
     assert cause.op == "square_f"
 
 
+@pytest.mark.parametrize(
+    ("slope", "says"),
+    [(2 * (1 - 4e-7), "each entry for x is 0.9999996 times"),
+     (2.2, "each entry for x is 1.1 times")],
+)  # fmt: skip
+def test_a_factor_has_as_many_digits_as_tell_it_from_1(slope, says):
+    off = differentiable(lambda x: (x * x, x), lambda g, x: slope * x * g, name="square")
+    (cause,) = gradcheck(off, leaf(4, 3), rtol=1e-9).causes
+    assert says in cause.sentence
+
+
 def test_two_faults_are_both_named():
     minus = planted.broken("exp", lambda g, s: -g * s[0])
     double = planted.broken("tanh", lambda g, s: 2 * g * (1 - s[0] * s[0]))
