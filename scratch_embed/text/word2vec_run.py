@@ -156,10 +156,11 @@ class Training:
             check_count(state[name], name, 0)
         if state["start"] >= self.size or state["start"] % STRETCH or state["first"] > STRETCH:
             raise ValueError(f"start {state['start']}, first {state['first']}: of another text")
+        curve = [[check_count(done, "curve", 0), float(loss)] for done, loss in state["curve"]]
         type(self.rng.bit_generator)(0).state = state["rng"]  # raises for one of another kind
         for table, numbers in tables:
             table[...] = numbers
-        self.epoch, self.curve = state["epoch"], list(state["curve"])
+        self.epoch, self.curve = state["epoch"], curve
         self.rng.bit_generator.state = state["rng_of_stretch"]
         self._enter(state["start"])
         self.first = state["first"]

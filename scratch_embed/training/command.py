@@ -124,6 +124,13 @@ def _read(made: argparse.ArgumentParser, argv: Sequence[str], into=None) -> argp
     return read(argv, into)
 
 
+def _may_be(value, default) -> bool:
+    """Whether a value from a checkpoint is of a type that this option has on the command line."""
+    if default is None:
+        return value is None or type(value) in (int, str)
+    return type(value) is type(default) or (type(value), type(default)) == (int, float)
+
+
 def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None = None) -> Run:
     """A new run, or the one that `--resume` names.
 
@@ -150,6 +157,9 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         begun = saved.pop("options", None)
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
             made.error(f"{options.out} holds no checkpoint of {made.prog}")
+        for name, value in begun.items():
+            if not _may_be(value, made.get_default(name)):
+                made.error(f"{options.out / CHECKPOINT} is damaged: {name} is {value!r}")
         chosen = [f"{name} {x}" for name, x in begun.items() if x != made.get_default(name)]
         print(f"Going on with the run in {options.out}: {', '.join(chosen) or 'as by default'}.")
         made.set_defaults(**begun)

@@ -38,7 +38,8 @@ def repeat(
     """
     jobs = [(way, seed) for seed in seeds for way in steps]
     with run.restoring():
-        found: Found = run.saved.get("found") or {way: [] for way in steps}
+        given = run.saved["found"] if run.saved else {way: [] for way in steps}
+        found: Found = {way: [float(score) for score in given[way]] for way in steps}
         under_way = run.saved.get("learning")
         through = sum(map(len, found.values()))
         taken = sum(steps[way] * len(scores) for way, scores in found.items())

@@ -56,7 +56,7 @@ class Run:
         """A block that reads from `saved`: what it stumbles over is told of the checkpoint."""
         try:
             yield
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             if not self.saved:
                 raise
             raise ValueError(

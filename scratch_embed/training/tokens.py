@@ -42,6 +42,8 @@ class Tokens:
                 pairs = [tuple(t.encode("latin-1") for t in pair) for pair in run.saved["merges"]]
                 self.tokenizer = bpe.BPE(tuple(pairs), bpe.BYTES, "byte", True)
                 self.checksum = run.saved["checksum"]
+                given = run.saved["baselines"]
+                self.baselines = {name: float(loss) for name, loss in given.items()}
         else:
             self.tokenizer, self.checksum = read(run)
         self.ids = ids_of(run.options.out, self.checksum)
@@ -59,7 +61,8 @@ class Tokens:
         inside = np.arange(self.stretch // (self.length + 1)) * (self.length + 1)
         starts = (drawn[:held, None] * self.stretch + inside).ravel()
         self.windows = self._at(rng.permutation(starts)[:WINDOWS])
-        self.baselines = run.saved.get("baselines") or self._count()
+        if not run.saved:
+            self.baselines = self._count()
 
     def sequences(self, number: int, rng: np.random.Generator) -> np.ndarray:
         """(number, length + 1) ids from random places, to learn from."""

@@ -100,6 +100,7 @@ def work(run: Run) -> int:
         counts, checksum = np.asarray(saved["counts"]), saved["checksum"]
         if len(saved["words"]) != len(counts):
             raise ValueError(f"{len(saved['words'])} words and {len(counts)} counts")
+        saved |= {"words": list(map(_word, saved["words"])), "seconds": float(saved["seconds"])}
     training = Training(ids_of(run.options.out, checksum), counts, settings(run.options))
     if run.saved:
         with run.restoring():
@@ -113,6 +114,12 @@ def work(run: Run) -> int:
 def files(options: argparse.Namespace) -> tuple[Path, ...]:
     """The files of vectors that are asked for."""
     return tuple(options.out / f"vectors.{ending}" for ending in options.formats)
+
+
+def _word(word: str) -> str:
+    if not isinstance(word, str):
+        raise TypeError(f"a word is {word!r}")
+    return word
 
 
 def settings(options: argparse.Namespace) -> Settings:

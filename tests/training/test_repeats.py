@@ -114,3 +114,11 @@ def test_the_picture_has_a_dot_for_every_seed():
     heights = [dot.get_offsets()[:, 1].tolist() for dot in ax.collections[::2]]
     np.testing.assert_allclose(np.concatenate(heights), [0.1, 0.2, 0.3, 0.4])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b,\nc"]
+
+
+@pytest.mark.parametrize("wrong", ["x", None, {"learned": [1.0]}, {"learned": 1, "counted": []}])
+def test_scores_of_another_form_are_told_of_the_checkpoint(wrong, tmp_path):
+    run = begun(tmp_path)
+    run.saved = {"found": wrong, "learning": None}
+    with pytest.raises(ValueError, match=r"checkpoint\.npz is not as this command writes it"):
+        repeat(run, WAYS, range(2), job)

@@ -95,6 +95,20 @@ def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):
     assert "holds no checkpoint of scratch-embed trial" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [("steps", 1.5), ("steps", [1]), ("seed", None), ("rate", {}), ("quick", 1)],
+)  # fmt: skip
+def test_an_option_of_a_type_that_it_never_has_is_told(option, wrong, tmp_path, capsys):
+    parsed(tmp_path).save()
+    saved = checkpoint.load(tmp_path / CHECKPOINT)
+    checkpoint.save(tmp_path / CHECKPOINT, options=saved["options"] | {option: wrong})
+    with pytest.raises(SystemExit) as end:
+        parsed(tmp_path, "--resume")
+    assert end.value.code == 2
+    assert f"{CHECKPOINT} is damaged: {option} is {wrong!r}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("wrong", [KeyError("step"), TypeError("no number"), IndexError("1")])
 def test_what_a_checkpoint_lacks_is_told_of_the_file(tmp_path, wrong):
     begun = parsed(tmp_path)

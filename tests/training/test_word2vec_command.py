@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from scratch_embed import checkpoint
 from scratch_embed.text import held_out, toy
 from scratch_embed.text.vectors_files import load
 from scratch_embed.text.word2vec_run import Training
@@ -229,3 +230,24 @@ def test_help_names_the_unit_of_every_option(capsys):
     assert left.value.code == 0
     for words in ("--dim NUMBERS", "--save-every SECONDS", "--min-count TIMES", "default 0.05"):
         assert words in out
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("words", [1.5] * 50),
+        ("seconds", None),
+        ("training", {"curve": [[1]]}),
+        ("training", {"curve": [["x", 1.0]]}),
+        ("training", {"rng": {"bit_generator": "PCG64", "state": {"state": -1, "inc": -1},
+                              "has_uint32": 0, "uinteger": 0}}),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_of_other_types_is_a_sentence(place, wrong, text, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert command(text, out) == 0
+    saved = checkpoint.load(out / "checkpoint.npz")
+    saved[place] = saved[place] | wrong if isinstance(wrong, dict) else wrong
+    checkpoint.save(out / "checkpoint.npz", **saved)
+    assert word2vec.main(["--out", str(out), "--resume"]) == 1
+    assert "checkpoint.npz is not as this command writes it" in capsys.readouterr().err
