@@ -145,7 +145,7 @@ class Trial:
                 wrong = _off(known, f"after {name}, {changed} {off}", arguments)
                 wrong.variable = changed
                 raise wrong
-        self._right.append((name, mistakes, same))
+        self._was_right(name, mistakes, same)
         self._cases += 1
         self.found["random cases"] = f"{self._cases} agree"
 
@@ -196,13 +196,17 @@ class Trial:
             wrong = _gradient_wrong(name, report, constants, self._known(name, mistakes, same))
             wrong.result = _first_input_wrong(report, list(tensors))
             raise wrong
-        self._right.append((name, mistakes, same))
+        self._was_right(name, mistakes, same)
         self._checks += 1
         self._entries += len(report.rows)
         checks = "1 check" if self._checks == 1 else f"{self._checks} checks"
         self.found["gradients"] = (
             f"{self._entries} entries agree with finite differences, in {checks}"
         )
+
+    def _was_right(self, name: str, mistakes: Mapping | None, same: Callable) -> None:
+        if mistakes:  # else the arguments, which may be large, are not kept
+            self._right.append((name, mistakes, same))
 
     def _known(
         self, name: str, mistakes: Mapping[str | tuple, Callable] | None, same: Callable
@@ -216,7 +220,7 @@ class Trial:
             earlier = [
                 same_there(known_there[key])
                 for there, known_there, same_there in self._right
-                if there == name and key in (known_there or {})
+                if there == name and key in known_there
             ]
             if same(wrong) and all(earlier):
                 return key

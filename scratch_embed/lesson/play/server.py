@@ -50,9 +50,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """The page, a state, or a sentence."""
         own = self.headers.get("Host", "").rpartition(":")[0] in (HOST, "localhost")
-        where = urlsplit(self.path)
         if not own:  # a page from elsewhere that points its name at this machine
             return self._send(403, "text/plain", "This server answers only its own machine.")
+        try:
+            where = urlsplit(self.path)
+        except ValueError as error:
+            return self._send(400, "text/plain", f"That is no address: {error}.")
         if where.path == "/":
             simulation, opens = self.server.scene.simulation, self.server.opens
             text = live_page(simulation, self.server.draw(**opens), **opens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import doctest
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -209,3 +210,14 @@ def test_a_mistake_in_a_gradient_is_named_only_where_it_explains_the_right_ones_
     with pytest.raises(Wrong) as told:
         trial.gradients("f", lambda x: 2 * x, lambda dout: dout, mistakes=known, x=x)
     assert "the 2 is forgotten" not in str(told.value)
+
+
+def test_large_arguments_are_not_kept():
+    """An exercise may ask the same a hundred times, of megabytes."""
+    trial = Trial(EXERCISES["lookup_backward"], {"f": lambda a: a}, {"f": lambda a: a})
+    tracemalloc.start()
+    for _ in range(10):
+        trial.same("f", a=np.ones(100_000))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 3 * 800_000

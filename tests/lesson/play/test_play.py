@@ -199,6 +199,7 @@ def test_the_server_answers_nonsense_in_a_sentence_and_strangers_not_at_all():
         assert ask(live, "/frame?speed=1")[0] == 400
         assert ask(live, "/frame?typed=")[0] == 400
         assert ask(live, "/../../etc/passwd")[0] == 404
+        assert ask(live, "http://[bad/", Host="localhost:80")[0] == 400
         assert ask(live, "/", Host="evil.example:80")[0] == 403
 
 
