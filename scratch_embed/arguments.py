@@ -56,6 +56,13 @@ def check_flag(value: bool, name: str) -> bool:
     return bool(value)
 
 
+def check_name(name: str | None) -> str | None:
+    """`name` as it is; TypeError for anything but text and None, as a table would only find out."""
+    if not isinstance(name, (str, type(None))):
+        raise TypeError(f"name is {name!r}; it must be text, such as {str(name)!r}, or None")
+    return name
+
+
 def is_real(value) -> bool:
     """Whether `value` is one real number, of Python or NumPy; True and False are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_flag, check_unmasked
+from scratch_embed.arguments import array_of, check_flag, check_name, check_unmasked
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
@@ -37,7 +37,8 @@ class Tensor(Readable):
     complex step measures. PyTorch answers with its conjugate, the direction to descend along.
 
     Raises TypeError for data that are not such numbers, that have a mask (`np.ma`), or that are
-    whole numbers and should have a gradient; and for a requires_grad that is not True or False.
+    whole numbers and should have a gradient; and for a requires_grad that is not True or False, or
+    a name that is no text.
 
     >>> a = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> (a * a).sum().backward()
@@ -59,7 +60,7 @@ class Tensor(Readable):
         self.data = data
         self.requires_grad = requires_grad
         self.retains_grad = False
-        self.name = name
+        self.name = name if name is None else check_name(name)
         self.grad = None
         self.node = None
         self.computed = False
@@ -191,7 +192,8 @@ def differentiable(
         ((1,), (0,)) for a product. An argument that none reads may be written to after forward.
         By default each gradient reads every array that was saved.
 
-    Raises TypeError or ValueError for `reads` that are not places of that many arguments.
+    Raises TypeError or ValueError for `reads` that are not places of that many arguments, and
+    TypeError for a name that is no text.
 
     Gradients flow through positional arguments only. The first of them, and all of an operation
     that broadcasts, may also be lists. Whole numbers that forward answers with, such as an argmax,
@@ -207,7 +209,8 @@ def differentiable(
     >>> x.grad.tolist()
     [12.0]
     """
-    name = name or getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
+    own = getattr(forward, "__name__", type(forward).__name__).removesuffix("_forward")
+    name = check_name(name) or own
     if reads is not None:
         reads = checked_reads(reads)
     # `trace` remembers what it has read of each half; a dataclass that can be called has no hash

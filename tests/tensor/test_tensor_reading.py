@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed import Tensor, no_grad
+from scratch_embed import Tensor, differentiable, no_grad
 from scratch_embed import functional as F
 
 NUMBERS = np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -193,3 +193,14 @@ def test_jupyter_shows_one_axis_and_two_as_a_table():
         ((2, 3, 4), False),
     ):
         assert ("<table" in Tensor(np.ones(shape))._repr_html_()) == is_table
+
+
+@pytest.mark.parametrize("name", [5, b"E", ["E"]])
+def test_a_name_that_is_no_text_is_told_at_once(name):
+    for named in (
+        lambda: Tensor(np.ones(2), name=name),
+        lambda: differentiable(lambda x: (x, None), lambda dout, _: dout, name=name),
+    ):
+        with pytest.raises(TypeError, match="name is .*; it must be text"):
+            named()
+    assert Tensor(np.ones(2), name=np.str_("E")).name == "E"
