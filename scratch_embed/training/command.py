@@ -139,6 +139,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
     gives another one is told. Raises what `checkpoint.load` raises.
     """
     options = _read(made, argv)
+    usual = {name: made.get_default(name) for name in vars(options)}
     if options.quick and quick:
         made.set_defaults(**quick)
         options = _read(made, argv)
@@ -158,7 +159,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
             made.error(f"{options.out} holds no checkpoint of {made.prog}")
         for name, value in begun.items():
-            if not _may_be(value, made.get_default(name)):
+            if not _may_be(value, usual[name]):
                 made.error(f"{options.out / CHECKPOINT} is damaged: {name} is {value!r}")
         chosen = [f"{name} {x}" for name, x in begun.items() if x != made.get_default(name)]
         print(f"Going on with the run in {options.out}: {', '.join(chosen) or 'as by default'}.")

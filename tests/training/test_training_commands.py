@@ -109,6 +109,19 @@ def test_an_option_of_a_type_that_it_never_has_is_told(option, wrong, tmp_path, 
     assert f"{CHECKPOINT} is damaged: {option} is {wrong!r}" in capsys.readouterr().err
 
 
+def test_a_run_that_was_begun_whole_is_not_resumed_as_a_quick_one(tmp_path, capsys):
+    def begun(*words):
+        parser = made()
+        parser.add_argument("--most", type=command.count)  # all, by default
+        return command.parse(parser, ["--out", str(tmp_path), *words], {"most": 3})
+
+    begun().save()
+    with pytest.raises(SystemExit):
+        begun("--resume", "--quick")
+    assert "is True, but the run in" in capsys.readouterr().err
+    assert begun("--resume").options.most is None
+
+
 @pytest.mark.parametrize("wrong", [KeyError("step"), TypeError("no number"), IndexError("1")])
 def test_what_a_checkpoint_lacks_is_told_of_the_file(tmp_path, wrong):
     begun = parsed(tmp_path)
