@@ -53,7 +53,7 @@ def write_npz(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray
 def read_npz(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
     """The words and vectors of a .npz with the arrays `words` and `vectors`.
 
-    limit : read this many words at most, the first ones; what comes behind is not read.
+    limit : keep this many words at most, the first ones; the others take no memory.
 
     Raises ValueError for a file that is damaged, or that holds something else.
     """
@@ -85,6 +85,8 @@ def _rows(entries: zipfile.ZipFile, name: str, limit: int | None) -> np.ndarray:
             if shape and min(shape) >= 0 and not (by_columns or dtype.hasobject):
                 shape = (min(limit, shape[0]), *shape[1:])
                 data = bytearray(entry.read(math.prod(shape) * dtype.itemsize))  # to be written to
+                while entry.read(1 << 20):
+                    pass  # to its end, where zipfile compares the checksum
                 return np.frombuffer(data, dtype).reshape(shape)
     return np.atleast_1d(read_array(entries, f"{name}.npy"))[:limit]
 

@@ -135,15 +135,17 @@ def test_what_lies_behind_the_limit_is_not_read(tmp_path, ending):
     np.testing.assert_array_equal(load(path, limit=3).vectors, vectors[:3])
 
 
-def test_what_lies_behind_the_limit_of_an_npz_is_not_read(tmp_path):
+@pytest.mark.parametrize("row", [0, -1])
+def test_a_damaged_npz_is_refused_also_where_a_limit_leaves_most_of_it_out(tmp_path, row):
     path = tmp_path / "v.npz"
     vectors = np.random.default_rng(0).standard_normal((2000, 20)).astype(np.float32)
-    save(path, [f"w{row}" for row in range(2000)], vectors)
-    last = vectors[-1].tobytes()
-    path.write_bytes(path.read_bytes().replace(last, last[::-1]))
-    with pytest.raises(ValueError, match="Bad CRC"):
-        load(path)
+    save(path, [f"w{n}" for n in range(2000)], vectors)
     np.testing.assert_array_equal(load(path, limit=500).vectors, vectors[:500])
+    one = vectors[row].tobytes()
+    path.write_bytes(path.read_bytes().replace(one, one[::-1]))
+    for limit in (None, 500):
+        with pytest.raises(ValueError, match="Bad CRC"):
+            load(path, limit)
 
 
 def test_an_array_that_lies_by_columns_is_limited_too(tmp_path):
