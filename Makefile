@@ -68,8 +68,11 @@ lint: setup  ## look for mistakes with ruff
 clean:  ## delete what was built and cached (.venv, figures/ and saved trainings stay)
 	@find . \( -name .venv -o -name .git \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache dist *.egg-info
-	@for part in build/*; do if [ -e "$$part/checkpoint.npz" ]; then echo "$$part is kept: it holds a\
-	 training"; else rm -rf "$$part"; fi; done; rmdir build 2>/dev/null || true
+	@for part in build/*; do \
+	    trainings=$$(find -H "$$part" build/checkpoint.npz -name checkpoint.npz 2>/dev/null); \
+	    if [ -n "$$trainings" ]; then \
+	        echo "$$part is kept: it holds a training"; \
+	    else rm -rf "$$part"; fi; done; rmdir build 2>/dev/null || true
 
 # The first of these that is Python 3.11 or newer looks after .venv: the chosen one, or else
 # the one that .venv already holds, or else what the machine has.

@@ -18,11 +18,11 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 RUNTIME = {"numpy", "numba", "matplotlib", "tqdm"}
 
 
-def make(*arguments: str) -> subprocess.CompletedProcess:
+def make(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess:
     """Run make as a shell would, also when these tests were themselves started by make."""
     makes = ("MAKE", "MFLAGS")
     env = {key: value for key, value in os.environ.items() if not key.startswith(makes)}
-    command = ["make", "-C", ROOT, "--no-print-directory", *arguments]
+    command = ["make", "-C", folder, "--no-print-directory", *arguments]
     return subprocess.run(command, check=False, capture_output=True, encoding="utf-8", env=env)
 
 
@@ -188,6 +188,21 @@ def test_a_python_that_will_not_do_is_refused_in_a_sentence():
     assert done.returncode != 0
     assert "needs Python 3.11 or newer, and /no/such python is not" in done.stderr
     assert done.stderr.count("\n") == 2  # the sentence, and make's own line
+
+
+@pytest.mark.parametrize("training", ["build/lm", "build/runs/lm", "build"])
+def test_clean_keeps_every_saved_training(tmp_path, training):
+    (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
+    built, saved = tmp_path / "build" / "book" / "page.html", tmp_path / training
+    for file in (built, saved / "checkpoint.npz", saved / "results.json"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    assert "is kept: it holds a training" in make("clean", folder=tmp_path).stdout
+    assert (saved / "checkpoint.npz").exists() and (saved / "results.json").exists()
+    assert built.exists() == (training == "build")  # then nobody can say what belongs to it
+    (saved / "checkpoint.npz").unlink()
+    make("clean", folder=tmp_path)
+    assert not (tmp_path / "build").exists()
 
 
 # ---- .ci -----------------------------------------------------------------------------------------
