@@ -88,8 +88,9 @@ def _contributions(node: Node, dout: np.ndarray) -> Iterator[tuple[int, Tensor, 
 def looked_up(part: Part) -> np.ndarray | None:
     """The ids whose rows an operation copied out of a table, or None when it did something else.
 
-    Operations of the package keep their ids in what they save. Any other is asked: shown a table
-    whose row v is filled with v, a lookup answers with its ids.
+    Operations of the package keep their ids in what they save. Any other is asked: shown a table of
+    random numbers, a lookup answers with rows of it, bit for bit. A sum or a mean of rows does not,
+    and neither does a transpose, which a table of equal rows could not tell from a lookup.
     """
     node, table = part.node, part.tensor.data
     if isinstance(node.saved, (LookupSaved, BagSaved)) and part.place == 0:
@@ -97,16 +98,23 @@ def looked_up(part: Part) -> np.ndarray | None:
     if table.ndim != 2 or table.size == 0 or part.out.shape[-1:] != table.shape[1:]:
         return None
     given = [plain(value) for value in node.inputs]
-    given[part.place] = np.repeat(np.arange(float(len(table))), table.shape[1]).reshape(table.shape)
+    shown = given[part.place] = np.random.default_rng(0).standard_normal(table.shape)
     try:
-        with np.errstate(all="ignore"):  # row 0 is all zeros, which not every operation likes
+        with np.errstate(all="ignore"):
             told = np.asarray(node.forward(*given, **node.options)[0])
     except Exception:  # noqa: BLE001  it is no function of any table, and may say so in any way
         return None
-    if told.shape != part.out.shape or not np.isin(told, np.arange(len(table))).all():
+    if told.shape != part.out.shape or told.dtype.kind not in "fc":
         return None
-    ids = told[..., 0].real.astype(np.int64)
-    return ids if np.array_equal(table[ids], part.out) else None
+    ids = _rows_that_begin(told[..., 0].real, shown[:, 0].astype(told.real.dtype))
+    same = np.array_equal(shown[ids].astype(told.dtype), told)
+    return ids if same and np.array_equal(table[ids], part.out) else None
+
+
+def _rows_that_begin(numbers: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The ids of the rows whose first number, in `column`, is each of these, or the next larger."""
+    order = np.argsort(column)
+    return order[np.searchsorted(column, numbers, sorter=order).clip(max=len(column) - 1)]
 
 
 def padding_of(saved: Any) -> int | None:

@@ -311,3 +311,21 @@ def test_a_forward_that_answers_in_single_precision_is_told_so_and_not_called_wr
     assert "forward of short answers in float32" in right.causes[0].sentence
     wrong = run(lambda dout, x: -3e4 * dout * np.exp(x))  # far beyond its rounding
     assert not wrong.agrees and wrong.cause == "single precision"
+
+
+EQUAL_ROWS = {
+    "mean": (lambda x: x.mean(axis=0), np.ones((5, 3))),
+    "sum of zeros": (lambda x: x.sum(axis=0), np.zeros((2, 3))),
+    "transpose": (lambda x: x.T, np.ones((3, 3))),
+    "first column": (lambda x: x[:, 0], np.eye(3)),
+}
+
+
+@pytest.mark.parametrize(("fn", "data"), EQUAL_ROWS.values(), ids=EQUAL_ROWS)
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_what_only_looks_like_a_row_of_a_table_of_equal_rows_is_no_lookup(fn, data, mode):
+    """The mean of five rows of ones is a row of ones, and yet its gradient reaches all five."""
+    x = Tensor(data, requires_grad=True, name="x")
+    assert gradcheck(fn, x, mode=mode).passed
+    half = differentiable(lambda x: (fn(Tensor(x)).data, x), lambda g, x: np.zeros(x.shape))
+    assert not gradcheck(half, x, mode=mode).passed
