@@ -149,11 +149,6 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
             f"{options.out} holds a run that has not ended: --resume goes on with it, and another "
             f"--out begins beside it. To begin anew there, remove {options.out / CHECKPOINT}."
         )
-    if not saved and maker(options.out) not in (None, made.prog):
-        raise ValueError(
-            f"{options.out} holds a run of {maker(options.out)}, which would be written over: give "
-            f"another --out, or remove {options.out / 'results.json'}"
-        )
     if saved:
         begun = saved.pop("options", None)
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
@@ -171,4 +166,10 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
                     f"{name} is {value}, but the run in {options.out} was begun with "
                     f"{begun[name]}; leave it out, or begin another run in another --out"
                 )
-    return Run(made.prog, options, saved)
+    run = Run(made.prog, options, saved)
+    if not saved and maker(options.out) not in (None, made.prog):
+        raise ValueError(
+            f"{options.out} holds a run of {maker(options.out)}, which would be written over: give "
+            f"another --out, or remove {options.out / 'results.json'}"
+        )
+    return run

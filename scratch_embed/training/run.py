@@ -108,12 +108,26 @@ def computing(options: argparse.Namespace) -> dict:
 
 
 def maker(folder: Path) -> str | None:
-    """The command whose results lie in a folder; None where there are none that say so."""
+    """The command whose results lie in a folder; None where there are none.
+
+    Raises ValueError where a file that no command of ours wrote has the name of one that would be
+    written over.
+    """
+    results, picture = folder / "results.json", folder / "results.png"
     try:
-        results = from_json(read_bytes(folder / "results.json").decode("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return results.get("command") if isinstance(results, dict) else None
+        said = from_json(read_bytes(results).decode("utf-8"))
+    except FileNotFoundError:
+        said = None if picture.is_file() else {"command": None}
+    except OSError:
+        return None  # a folder, say, which cannot be written over
+    except ValueError:
+        said = None
+    if not (isinstance(said, dict) and "command" in said):
+        raise ValueError(
+            f"{results if results.exists() else picture} was written by nobody who says so, and "
+            "would be written over: give another --out, or move it away"
+        )
+    return said["command"]
 
 
 def unfinished(folder: Path) -> bool:

@@ -83,9 +83,17 @@ def test_a_finished_run_of_another_command_is_not_written_over(tmp_path):
     other = command.parser("other", "A title.\n\nAnother.")
     with pytest.raises(ValueError, match=r"holds a run of scratch-embed trial.*another --out"):
         command.parse(other, ["--out", str(tmp_path)])
-    for content in ("[1]", "no json", "{}"):  # of somebody else: nothing is known of it
-        (tmp_path / "results.json").write_text(content)
-        assert command.parse(other, ["--out", str(tmp_path)]).saved == {}
+
+
+@pytest.mark.parametrize("content", ["[1]", "no json", "{}", ""])
+@pytest.mark.parametrize("name", ["results.json", "results.png"])
+def test_a_file_of_somebody_else_is_not_written_over(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=f"{name} was written by nobody.*another --out"):
+        parsed(tmp_path)
+    (tmp_path / name).unlink()
+    parsed(tmp_path).finish({})
+    assert parsed(tmp_path).saved == {}  # its own finished run again
 
 
 def test_a_checkpoint_of_another_command_is_told(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from scratch_embed.lesson import notes
@@ -41,6 +42,13 @@ def kept(lesson: str, steps: int) -> Place | None:
     try:
         step, missed = noted["step"], tuple(Missed(*one) for one in noted["missed"])
         fits = noted["of"] == steps and type(step) is int and 1 < step <= steps
+        fits = fits and all(map(partial(_is_sound, steps=steps), missed))
     except (TypeError, KeyError):
         return None
     return Place(step, missed) if fits else None
+
+
+def _is_sound(one: Missed, steps: int) -> bool:
+    """Whether what a file says was missed could have been: a file may be damaged."""
+    texts = all(isinstance(text, str) for text in one[1:])
+    return texts and type(one.step) is int and 1 <= one.step <= steps

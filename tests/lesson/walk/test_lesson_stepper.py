@@ -187,7 +187,9 @@ def test_the_place_outlives_a_walk_that_ends_at_the_beginning(tmp_path, leaves):
 
 
 def test_a_damaged_note_of_the_place_counts_as_none(tmp_path):
-    for damage in ({"step": 99, "of": 5, "missed": []}, {"step": "x"}, 7, {"step": 2, "of": 4}):
+    odd = [{"step": 2, "of": STEPS, "missed": [one]} for one in (["1", *"qts"], [9**9, *"qts"])]
+    wrong = {"step": 99, "of": 5, "missed": []}, {"step": "x"}, 7, {"step": 2, "of": 4}
+    for damage in (*wrong, *odd):
         notes.write("places", {"ch00_demo": damage})
         assert places.kept("ch00_demo", STEPS) is None
 
