@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from scratch_embed.sharding.shard import Shard
 from scratch_embed.tensor import Tensor, differentiable
 
 MANIFEST = "manifest.json"
+OURS = re.compile(r"shard-\d+-of-\d+\.step-\d+(\.new)?\.npz")  # see `_names`
 
 
 class Shards(Protocol):
@@ -37,7 +40,8 @@ class InProcess:
 
     def __init__(self, shards: Sequence[Shard]):
         self.shards = list(shards)
-        self._thread: dict[int, int] = {}  # in which each worker pushed last
+        self._threads: WeakSet[threading.Thread] = WeakSet()  # that have asked
+        self._pushed: dict[int, threading.Thread] = {}  # in which each worker pushed last
 
     def __getstate__(self) -> dict:
         raise TypeError(
@@ -47,17 +51,22 @@ class InProcess:
 
     def call(self, method: str, arguments: Sequence[tuple]) -> list:
         """Raises RuntimeError rather than wait for a worker that can take no further step."""
+        here = threading.current_thread()
+        self._threads.add(here)
         if method == "push":
-            self._thread[arguments[0][3]] = threading.get_ident()
-        elif method == "pull":
-            self._check_that_somebody_comes(*arguments[0][1:3])
+            self._pushed[arguments[0][3]] = here
+        elif method in ("pull", "save"):
+            behind = 0 if method == "save" else None
+            self._check_that_somebody_comes(*arguments[0][1:3], behind)
         return [getattr(s, method)(*given) for s, given in zip(self.shards, arguments, strict=True)]
 
-    def _check_that_somebody_comes(self, step: int, life: int) -> None:
-        """A worker that waits for another in its own thread waits for itself."""
-        here, alone = threading.get_ident(), threading.active_count() == 1
-        for late in self.shards[0].late(step, life):
-            if alone or self._thread.get(late) == here:
+    def _check_that_somebody_comes(self, step: int, life: int, behind: int | None) -> None:
+        """A worker that waits for another in its own thread waits for itself, unless a thread that
+        has asked before may take the other's part now."""
+        here, alone = threading.current_thread(), threading.active_count() == 1
+        others = any(thread.is_alive() for thread in self._threads if thread is not here)
+        for late in self.shards[0].late(step, life, behind):
+            if alone or (self._pushed.get(late) is here and not others):
                 raise RuntimeError(
                     f"step {step} waits for worker {late}, which has pushed "
                     f"{self.shards[0].clock[late]} steps, and no other thread could push: give "
@@ -239,10 +248,11 @@ class ShardedEmbedding:
     def save(self, folder: str | os.PathLike) -> None:
         """A file a shard, and the manifest last: only with it the files are a checkpoint.
 
-        The one before stays whole until the new manifest is there, and goes then; ValueError where
-        it is of another table. The folder has
-        to be one that every shard can write to. With several workers one of them saves, while the
-        others take no further step.
+        The one before stays whole until the new manifest is there, and goes then, with whatever
+        else has such a name and stands in no manifest. The folder has to be one that every shard
+        can write to. With several workers one of them saves, while the others take no further step.
+
+        Raises ValueError where the folder holds another table, RuntimeError as a lookup does.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -253,8 +263,8 @@ class ShardedEmbedding:
         said = {"files": names, "step": self.steps, **self._cut()}
         with replacing(folder / MANIFEST) as temporary:
             temporary.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-        for path in folder.glob("shard-*-of-*.step-*.npz"):  # also of a save that came to no end
-            if path.name not in names:
+        for path in folder.iterdir():  # also of a save that came to no end
+            if OURS.fullmatch(path.name) and path.name not in names:
                 path.unlink(missing_ok=True)
 
     def load(self, folder: str | os.PathLike) -> int:
@@ -262,7 +272,9 @@ class ShardedEmbedding:
         optimisers have the options that this layer was made with, a smaller rate for example.
 
         Gradients since are forgotten, and of workers that do not know of it nothing is taken any
-        more. Raises FileNotFoundError without a manifest, ValueError for one of another table or
+        more. Each worker may load by itself: the first brings the shards back, the others follow.
+
+        Raises FileNotFoundError without a manifest, ValueError for one of another table or
         cut, and for a file that is missing or damaged; then all shards stay as they were.
         """
         folder = Path(folder)
@@ -270,10 +282,12 @@ class ShardedEmbedding:
         files, shards = len(said["files"]), self.partition.shards
         if files != shards:
             raise ValueError(f"{folder / MANIFEST} names {files} files for {shards} shards")
-        self.shards.call("read", [(str(folder / name), said["step"]) for name in said["files"]])
-        self.shards.call("go_on", [(self.life + 1,)] * self.partition.shards)
+        who = (said["step"], self.worker, self.life)
+        lives = self.shards.call("read", [(str(folder / name), *who) for name in said["files"]])
+        life = max(lives)
+        self.shards.call("go_on", [(life, self.worker)] * shards)
         self.zero_grad()
-        self.steps, self.life = said["step"], self.life + 1
+        self.steps, self.life = said["step"], life
         return self.steps
 
     def _cut(self) -> dict:

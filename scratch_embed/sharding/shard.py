@@ -40,7 +40,8 @@ class Shard:
     workers : how many push.
 
     After `go_on` the shard is in its next life, and does not hear any more who speaks of another:
-    a worker that was given up may still have a push on its way.
+    a worker that was given up may still have a push on its way. Workers that go on from the same
+    checkpoint, each by itself, are in one life.
 
     A shard may be asked from several threads at once.
     """
@@ -63,8 +64,9 @@ class Shard:
         self.optimizer = optimizer([self.weight])
         self.clock = [0] * workers  # steps that each worker has pushed
         self.life = 0
-        self._read: tuple[dict, Callable[[], None]] | None = None  # a checkpoint, until `go_on`
-        self._waiting: dict[int, RowGrad | None] = {}  # by worker, of the step that is not complete
+        self._read: dict[int, tuple[str, dict, Callable[[], None]]] = {}  # by worker, until `go_on`
+        self._from: str | None = None  # the file that this life went on from
+        self._waiting: dict[int, dict[int, RowGrad | None]] = {}  # by step, by worker
         self._moved = threading.Condition()
 
     def pull(
@@ -83,9 +85,10 @@ class Shard:
             self._check_life(life)
             return self.weight.data[check_ids(places, len(self.weight), "places")]
 
-    def late(self, step: int, life: int = 0) -> list[int]:
-        """The workers that a pull for this step has to wait for."""
-        least = step - (self.staleness or 0)
+    def late(self, step: int, life: int = 0, behind: int | None = None) -> list[int]:
+        """The workers that a pull for this step has to wait for, or what lets them be no more than
+        so many steps behind."""
+        least = step - ((self.staleness or 0) if behind is None else behind)
         return [w for w, clock in enumerate(self.clock) if life == self.life and clock < least]
 
     def push(
@@ -118,18 +121,22 @@ class Shard:
             if self.staleness is not None:
                 self._step([grad])
             else:
-                self._waiting[worker] = grad
-                if len(self._waiting) == self.workers:
-                    self._step([self._waiting[w] for w in range(self.workers)])
-                    self._waiting.clear()  # not before: the step may fail, and be asked for again
+                came = self._waiting.setdefault(step, {})
+                came[worker] = grad
+                if len(came) == self.workers:
+                    self._step([came[w] for w in range(self.workers)])
+                    del self._waiting[step]  # not before: the step may fail, and be asked for again
             self.clock[worker] = step + 1
             self._moved.notify_all()
 
     def _check_life(self, life: int) -> None:
         if life != self.life:
-            raise RuntimeError(
-                f"shard {self.index} has gone back to a checkpoint since: load it here as well"
-            )
+            raise self._gone_back()
+
+    def _gone_back(self) -> RuntimeError:
+        return RuntimeError(
+            f"shard {self.index} has gone back to a checkpoint since: load it here as well"
+        )
 
     def _step(self, grads: list[RowGrad | None]) -> None:
         there = [grad for grad in grads if grad is not None]
@@ -144,7 +151,7 @@ class Shard:
         Raises ValueError where one has pushed more: what is saved must be the same for all shards.
         """
         with self._moved:
-            self._moved.wait_for(lambda: life != self.life or min(self.clock) >= step)
+            self._moved.wait_for(lambda: not self.late(step, life, behind=0))
             self._check_life(life)
             if max(self.clock) > step:
                 raise ValueError(
@@ -159,8 +166,13 @@ class Shard:
                 clock=self.clock,
             )
 
-    def read(self, path: str | os.PathLike, step: int) -> None:
+    def read(
+        self, path: str | os.PathLike, step: int, worker: int = 0, life: int | None = None
+    ) -> int:
         """Read such a file, for `go_on`. The optimiser keeps the options that it has here.
+
+        Returns the life that this is of: the next one, or that of now where the shard has gone on
+        from this file already, and the worker, who spoke last of `life`, only follows.
 
         Raises ValueError where it is not this shard at `step`, or of another optimiser.
         """
@@ -176,20 +188,30 @@ class Shard:
         ]
         try:
             state = {**saved.get("optimizer"), "options": options}
-            self._read = saved, self.optimizer.loading(state)
+            load_optimizer = self.optimizer.loading(state)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} does not fit the optimiser here: {error}") from error
-
-    def go_on(self, life: int) -> None:
-        """Go on from what was read; with whoever speaks of this life, and with nobody else."""
+        file = os.path.realpath(path)
         with self._moved:
-            if self._read is None:
+            self._read[worker] = file, saved, load_optimizer
+            follows = life != self.life and file == self._from and self.clock[worker] == step
+            return self.life if follows else self.life + 1
+
+    def go_on(self, life: int, worker: int = 0) -> None:
+        """Go on from what the worker has read; with whoever speaks of this life, and with nobody
+        else. Where another has gone on from it before, nothing is left to do."""
+        with self._moved:
+            if worker not in self._read:
                 raise RuntimeError(f"shard {self.index} has read no checkpoint to go on from")
-            saved, load_optimizer = self._read
+            file, saved, load_optimizer = self._read.pop(worker)
+            if life == self.life and file == self._from:
+                return
+            if life <= self.life:
+                raise self._gone_back()
             load_optimizer()
             self.weight.data[...] = saved["weight"]
             self.clock, self._waiting, self.life = list(saved["clock"]), {}, life
-            self._read = None
+            self._from = file
             self._moved.notify_all()
 
 

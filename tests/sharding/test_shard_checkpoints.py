@@ -120,6 +120,53 @@ def test_who_was_given_up_is_not_heard_any_more(tmp_path):
     late.load(tmp_path)
 
 
+def test_each_worker_may_load_by_itself_and_the_others_follow(tmp_path):
+    """What the first has pushed since is not taken back; another checkpoint, or a second time, is
+    another life."""
+    one, other = workers_of(2)
+    one.save(tmp_path / "here")
+    one.save(tmp_path / "there")
+    before = one.table()
+    one.load(tmp_path / "here")
+    one([1]).sum().backward()
+    one.step()
+    assert other.load(tmp_path / "here") == 0 and other.life == one.life == 1
+    other([2]).sum().backward()
+    other.step()
+    moved = before.copy()
+    moved[[1, 2]] -= np.float32(0.1)
+    np.testing.assert_allclose(one.table(), moved, rtol=1e-6)
+    for again, follows in ((one, other), (other, one)):
+        again.load(tmp_path / "there")
+        with pytest.raises(RuntimeError, match="has gone back to a checkpoint since"):
+            follows([1])
+        follows.load(tmp_path / "there")
+        assert one.life == other.life and one.table().tobytes() == before.tobytes()
+
+
+def test_of_two_that_read_different_checkpoints_at_once_the_second_is_told(tmp_path):
+    one, other = workers_of(2)
+    one.save(tmp_path / "here")
+    one.save(tmp_path / "there")
+    shard = one.shards.shards[0]
+    for layer, name in ((one, "here"), (other, "there")):
+        file = tmp_path / name / "shard-1-of-4.step-0.npz"
+        assert shard.read(file, 0, layer.worker, layer.life) == 1
+    shard.go_on(1, one.worker)
+    with pytest.raises(RuntimeError, match="shard 0 has gone back to a checkpoint since"):
+        shard.go_on(1, other.worker)
+
+
+def test_files_with_other_names_stay(tmp_path):
+    layer = sharded()
+    layer.save(tmp_path)
+    copy = tmp_path / "shard-1-of-4.step-0 (copy).npz"
+    copy.write_bytes((tmp_path / "shard-1-of-4.step-0.npz").read_bytes())
+    learn(layer, 0, 1)
+    layer.save(tmp_path)
+    assert copy.exists() and not (tmp_path / "shard-1-of-4.step-0.npz").exists()
+
+
 def test_a_step_that_was_not_complete_is_forgotten_and_taken_again(tmp_path):
     """Worker 0 had pushed its part, and has another one waiting; then all go back."""
     tables = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from unittest.mock import Mock
 
@@ -192,3 +193,47 @@ def test_two_workers_at_random_speeds_never_part_by_more_than_the_bound(bound):
     at_once([lambda layer=layer: work(layer) for layer in layers])
     assert max(ahead) <= bound + 1  # a step that began with the bound, and has been pushed
     assert all(shard.clock == [12, 12] for shard in shards)
+
+
+def test_a_worker_that_has_nothing_to_look_up_may_be_ahead_and_loses_nothing():
+    """Only a pull waits. Each step is made of the gradients of that step."""
+    one, other = workers_of(2)
+    before = one.table()
+    grads = np.zeros((V, D), np.float32)
+    pushes = [(one, 0), (one, None), (one, 2), (other, 3), (other, 4), (other, None)]
+    looked = {step: layer(batch(step)[0]) for layer, step in pushes if step is not None}
+    for layer, step in pushes:
+        if step is not None:
+            ids, dout = batch(step)
+            looked[step].backward(dout)
+            np.add.at(grads, ids, dout)
+        layer.step()
+    np.testing.assert_allclose(one.table(), before - 0.1 * grads, rtol=1e-5, atol=1e-6)
+
+
+def test_threads_may_change_workers():
+    """The one that is ahead waits, though it has taken the other's last step itself."""
+    one, other = workers_of(2)
+    first, then = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+
+    def epoch(layer, wait):
+        for _ in range(2):
+            rows = layer([1, 2])
+            wait()
+            rows.sum().backward()
+            layer.step()
+
+    for pairs in (((first, one), (then, other)), ((first, other), (then, one))):
+        turn = Mock(side_effect=lambda: time.sleep(0.02))
+        jobs = [pool.submit(epoch, layer, turn if layer is one else int) for pool, layer in pairs]
+        for job in jobs:
+            job.result(timeout=60)
+    assert one.shards.shards[0].clock == [4, 4]
+
+
+def test_who_saves_and_waits_for_itself_is_told(tmp_path):
+    one, other = workers_of(2)
+    for layer in (one, other, one):
+        layer.step()
+    with pytest.raises(RuntimeError, match="step 2 waits for worker 1, .* pushed 1 steps"):
+        one.save(tmp_path)
