@@ -14,9 +14,9 @@ backward would then answer, without a word, for a point where forward never was.
 An optimiser's step is noticed also where backward does not need the numbers that it changed: a
 RuntimeWarning says so, for the gradient is that of a point left behind.
 
-So `x.data *= 2` is always noticed, and `x.data[3] = 0` in any array of up to 1,024 numbers; in a
-larger one, only if the sample holds a number of row 3. To have everything remembered, at the cost
-of a copy of everything, write
+So `x.data *= 2` is noticed where a number of the sample is not 0, and `x.data[3] = 0` in any array
+of up to 1,024 numbers; in a larger one, only if the sample holds a number of row 3. To have
+everything remembered, at the cost of a copy of everything, write
 
     with watching(math.inf):
         loss = ...
@@ -142,9 +142,14 @@ def written_since(array: np.ndarray, time: int) -> bool:
     return _last_write[ANY] > time and _last_write.get(id(owner(array)), -1) > time
 
 
+def any_step_since(time: int) -> bool:
+    """Whether an optimiser took a step after this time of `clock`."""
+    return _last_step[ANY] > time
+
+
 def stepped_since(array: np.ndarray, time: int) -> bool:
     """The same of an optimiser's step."""
-    return _last_step[ANY] > time and _last_step.get(id(owner(array)), -1) > time
+    return any_step_since(time) and _last_step.get(id(owner(array)), -1) > time
 
 
 @contextmanager

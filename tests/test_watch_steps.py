@@ -103,6 +103,17 @@ def test_what_was_made_of_a_weight_before_its_step_is_said(rng):
         loss.backward()
 
 
+@pytest.mark.parametrize("view", [lambda E: E.T, lambda E: E[1:], lambda E: E.reshape(10).T])
+def test_what_was_made_of_a_view_of_a_weight_before_its_step_is_said(view):
+    table = leaf(np.ones((5, 2)), name="E")
+    loss = F.exp(view(table)).sum()
+    loss.backward()
+    SGD([table], lr=0.1).step()
+    with pytest.warns(RuntimeWarning, match="exp took E as it was before") as said:
+        loss.backward()
+    assert len(said) == 1
+
+
 def test_max_norm_is_noticed_when_it_shrinks_a_row():
     layer = Embedding(4000, 2, max_norm=1.0, rng=0)
     layer.weight.data[:] = 0.1

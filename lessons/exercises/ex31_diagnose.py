@@ -85,6 +85,10 @@ def check(trial):
     gaps = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 1e-9]])  # no factor can be read off the corners
     for code in (2 * gaps, gaps * [[1, 0]], gaps + [[0, 0], [0, 0], [0, 1]]):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=gaps, ids=np.array([1, 0]))
+    nudged, code = np.array([[1.0], [-1.0], [2.0]]), np.array([[0.0], [-2.0], [2.0]])
+    for sign in (1, -1):  # beside the best factor all entries are too small, or all too large
+        case = {"code": sign * code, "nudged": sign * nudged, "ids": np.array([0, 1])}
+        trial.same("diagnose", mistakes=MISTAKES, **case)
     for rest, off in ((1.0, 5e-6), (0.0, 5e-7)):  # the largest entry is the measure, however many
         nudged = np.full((20, 5), rest)
         nudged[0, 0] = 1
@@ -106,7 +110,7 @@ def _parts(E, W, ids, targets):
 
 
 def _judge(
-    size=np.max, allowed=None, exact=False, factor=True, repeats=np.all,
+    size=np.max, allowed=None, exact=False, factor=True, far=np.abs, repeats=np.all,
     order=("repeats", "reading"),
 ):  # fmt: skip
     def wrong(code, nudged, ids):
@@ -115,7 +119,7 @@ def _judge(
         if not off.any():
             return "right"
         best = (code * nudged).sum() / (nudged * nudged).sum()
-        if factor and (np.abs(code - best * nudged) <= room).all():
+        if factor and (far(code - best * nudged) <= room).all():
             return "factor"
         times = np.bincount(ids, minlength=len(code))[off.any(axis=1)]
         found = {"repeats": repeats(times > 1), "reading": np.all(times > 0)}
@@ -166,6 +170,8 @@ MISTAKES = {
         _by_the_first,
     ("diagnose does not look for one factor of all entries, or not before it looks at rows",
      r"factor|\bif\b.*\ball\b"): _judge(factor=False),
+    ("diagnose asks only that code is not too large beside the factor: too small is off, too",
+     r"factor.*<="): _judge(far=np.asarray),
     ("diagnose says repeats as soon as one row that is off was read twice: all of them must be",
      r"> *1\b"): _judge(repeats=np.any),
     ("diagnose says repeats only where all repeated rows are off: those that are off count",

@@ -23,6 +23,7 @@ from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
 from scratch_embed.watch import (
     Kept,
+    any_step_since,
     arrays,
     clock,
     has_changed,
@@ -76,14 +77,20 @@ class Node(NamedTuple):
 
     def warn_of_steps(self, out: np.ndarray | None) -> None:
         """Warn of a weight that has taken a step since forward, though backward does not need its
-        numbers. A view of it, E.T, has those of now."""
+        numbers, also where the operation took a view of it. What makes the view, E.T, has the
+        numbers of now."""
+        if not any_step_since(self.line):
+            return
         for t in self.inputs:
-            learns = isinstance(t, Variable) and t.requires_grad and t.node is None
-            if not learns or not stepped_since(t.data, self.line):
+            if not isinstance(t, Variable) or not t.requires_grad:
                 continue
-            if out is None or owner(t.data) is not owner(out):
+            weight = t.origin()
+            if weight.node is not None or not stepped_since(weight.data, self.line):
+                continue
+            if out is None or owner(weight.data) is not owner(out):
+                name = weight.name or "a weight"
                 warnings.warn(
-                    f"{self.name} took {t.name or 'a weight'} as it was before an optimiser's last "
+                    f"{self.name} took {name} as it was before an optimiser's last "
                     "step, and its gradient is of then: compute anew in every step what is made of "
                     "weights, and detach() what is carried on",
                     RuntimeWarning,
@@ -154,12 +161,17 @@ class Variable:
     def __getstate__(self) -> tuple:
         """What is copied or pickled. A view of a leaf, such as E.T, becomes one of its copy."""
         own, slots = super().__getstate__()
-        leaf = self
-        while leaf.node and leaf._is_view():
-            leaf = leaf.node.inputs[0]
+        leaf = self.origin()
         made_of = self.node.inputs[0] if self.node else None
         view = leaf is not self and leaf.node is None and not isinstance(made_of, StandIn)
         return own, {**slots, "data": None} if view else slots
+
+    def origin(self) -> Variable:
+        """The tensor whose numbers these are, as E for E.T; itself where it is no view."""
+        tensor = self
+        while tensor.node and tensor._is_view():
+            tensor = tensor.node.inputs[0]
+        return tensor
 
     def _is_view(self) -> bool:
         """Whether its numbers are some of those of what it was made of."""
@@ -200,7 +212,7 @@ class Variable:
             for tensor, total in found:
                 tensor._check_old(total)
             for tensor, total in found:
-                tensor.grad = total if tensor.grad is None else tensor.grad + total
+                tensor.grad = total if tensor.grad is None else _sum(tensor.grad, total)
 
     def _held(self) -> np.ndarray | None:
         """The numbers, where somebody still holds them."""
@@ -269,12 +281,21 @@ class StandIn(Variable):
         self.shape, self.dtype, self.name = tensor.shape, tensor.dtype, tensor.name
         self.node, self.requires_grad, self.retains_grad = tensor.node, tensor.requires_grad, False
 
+    def __getstate__(self) -> tuple:
+        """What is copied or pickled is a stand-in whose numbers nobody holds."""
+        own, slots = super(Variable, self).__getstate__()
+        return own, {**slots, "_held": _nobody}
+
     @property
     def data(self) -> np.ndarray:
         raise AttributeError(
             f"the numbers of this tensor of shape {self.shape} were not kept: compute it again "
             "outside lean() to look at them"
         )
+
+
+def _nobody() -> None:
+    """`_held` of a stand-in that came from elsewhere."""
 
 
 def tape(root: Variable) -> list[Variable]:
@@ -312,13 +333,14 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
                 dout = dout.to_dense()
             if tensor.retains_grad:
                 found.append((tensor, dout.copy()))
-            taken = [dout]
-            for parent, part in node.gradients(dout):
+            parts = list(node.gradients(dout))
+            for place, (parent, part) in enumerate(parts):
                 if parent in pending:
-                    part = pending[parent][0] + part
-                elif parent.node is None and _is_shared(part, [*taken, *arrays(node.saved)]):
-                    part = part.copy()  # a leaf shares its `.grad` with nobody
-                taken.append(part)
+                    part = _sum(pending[parent][0], part)
+                elif parent.node is None:  # a leaf shares its `.grad` with nobody
+                    others = [other for _, other in parts[:place] + parts[place + 1 :]]
+                    if _is_shared(part, [dout, *others, *arrays(node.saved)]):
+                        part = part.copy()
                 pending[parent] = keep(part)
             node.warn_of_steps(tensor._held())
         if has_changed(arrived):
@@ -329,6 +351,12 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
                 "copy, as in dout = 2 * dout"
             )
     return found
+
+
+def _sum(grad: np.ndarray | RowGrad, part: np.ndarray | RowGrad) -> np.ndarray | RowGrad:
+    """Of two arrays of shape () too, which NumPy makes a number of."""
+    total = grad + part
+    return total if isinstance(total, RowGrad) else np.asarray(total)
 
 
 def _name(value: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import re
 import textwrap
@@ -130,16 +131,21 @@ def code_lines(function: Callable, parameter: str, place: int) -> list[Line]:
 
 
 def _writes(node: ast.AST) -> set[str]:
-    """The names that a statement assigns, changes in place, or hands to a function."""
+    """The names that a statement assigns, changes in place, or hands to a function that may."""
     if isinstance(node, ast.Assign):
         targets = node.targets
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         targets = [node.target]
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        targets = node.value.args
+        targets = [] if _is_builtin(node.value.func) else node.value.args
     else:
         targets = []
     return {name for target in targets for name in _bases(target)}
+
+
+def _is_builtin(function: ast.AST) -> bool:
+    """Whether it is print or another of Python's own, which change no array."""
+    return isinstance(function, ast.Name) and hasattr(builtins, function.id)
 
 
 def _bases(target: ast.AST) -> list[str]:

@@ -60,6 +60,17 @@ def test_a_view_of_what_was_computed_is_copied_with_its_numbers(how):
     assert copy.deepcopy(held).numpy().tolist() == held.numpy().tolist()
 
 
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_what_a_lean_tape_has_let_go_is_copied_without_its_numbers(copied):
+    E = leaf([[1.0, 2.0], [3.0, 4.0]])
+    with lean():
+        out = F.exp(F.lookup(E, [0, 1]) * 2.0)
+    mine, there = copied((E, out))
+    for tensor in (out, there):
+        tensor.sum().backward()
+    assert mine.grad.tolist() == E.grad.tolist() and E.grad.all()
+
+
 class Slow(Tensor):
     """A kind of weight that somebody has made."""
 
@@ -281,6 +292,22 @@ SHARING = {
         lambda a, b: (2 * a + 2 * b, ()), lambda dout, saved: (2 * dout,) * 2, name="twice"
     ),
 }
+
+
+def test_a_leaf_shares_its_gradient_with_no_rows_that_are_summed_later(rng):
+    """The one array of a backward goes to a leaf, and on to the rows of a table."""
+    twice = SHARING["one array, returned twice"]
+    E, W, seed = leaf(np.ones((3, 2))), leaf(np.ones((2, 2))), rng.standard_normal((2, 2))
+    twice(W, F.lookup(E, [0, 2], sparse=True)).backward(seed)
+    W.grad *= 0
+    assert E.grad.values.tolist() == (2 * seed).tolist()
+
+
+def test_the_gradient_of_a_single_number_is_an_array():
+    x = leaf(2.0)
+    (x * x * x).backward()
+    (x * x).backward()
+    assert isinstance(x.grad, np.ndarray) and x.grad == 16
 
 
 @pytest.mark.parametrize("combine", SHARING.values(), ids=SHARING)

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from scratch_embed.look.numbers import told_apart
+
 RTOL = 1e-7  # of the largest number of the answer
+ROUNDED = 1e-5  # of a number: as near, what is of low precision is right but for that
 
 
 class Wrong(Exception):
@@ -99,6 +102,7 @@ def difference(got: Any, expected: Any) -> str | None:
         return None
     if not isinstance(expected, (np.ndarray, np.generic, float)):
         return None if got == expected else f"is {got!r} and should be {expected!r}"
+    kind = np.asarray(got).dtype
     got, expected = np.asarray(got, float), np.asarray(expected, float)
     finite = expected[np.isfinite(expected)]
     allowed = RTOL * np.abs(finite).max(initial=1e-12)
@@ -109,7 +113,10 @@ def difference(got: Any, expected: Any) -> str | None:
         return None
     at = tuple(int(i) for i in np.argwhere(off)[0])
     where = f"at [{', '.join(map(str, at))}] " if at else ""
-    return f"{where}is {got[at]:.6g} and should be {expected[at]:.6g}"
+    said, right = told_apart(got[at], expected[at], 6)
+    close = abs(got[at] - expected[at]) < ROUNDED * abs(expected[at])
+    why = f": it is rounded to {kind}, compute in float64" if close and kind.itemsize < 8 else ""
+    return f"{where}is {said} and should be {right}{why}"
 
 
 def untouched(value: Any, before: Any) -> bool:

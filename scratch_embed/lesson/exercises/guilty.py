@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,8 @@ def _written(node: ast.AST) -> set[str]:
         return _roots(node.target)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         call = node.value  # np.add.at(dE, ids, dout), out.append(token)
+        if isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id):
+            return set()  # print(dE) changes nothing
         return _roots(call.func) | {name for given in call.args[:1] for name in _roots(given)}
     return set()
 

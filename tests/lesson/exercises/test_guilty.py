@@ -22,6 +22,7 @@ CASES = {
         "def f(x):\n    x *= 2\n    y = x\n    return y\n", {"variable": "x"}, 2),
     "handed to a call": ("def f(a):\n    out = []\n    out.append(a)\n    return out\n", {}, 3),
     "np.add.at": ("def f(d, i):\n    E = z()\n    np.add.at(E, i, d)\n    return E\n", {}, 3),
+    "a print changes nothing": ("def f(x):\n    y = 2 * x\n    print(y)\n    return y\n", {}, 2),
     "in a loop": ("def f(d):\n    for n in d:\n        d[n] = 1\n    return d\n", {}, 3),
     "an expression": ("def f(x):\n    y = x\n    return (\n        y + 1\n    )\n", {}, 4),
     "nothing returned": ("def f(x):\n    y = x\n    y += 1\n", {}, 3),
