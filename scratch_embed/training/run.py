@@ -23,6 +23,7 @@ from scratch_embed.training.results import write_results
 
 CHECKPOINT = "checkpoint.npz"
 WRITTEN = (CHECKPOINT, "text.ids", "text.ids.new", "results.json", "results.png")
+MARKS = (CHECKPOINT, "text.ids", "results.json")  # one of them lies where a run has begun
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
@@ -43,12 +44,16 @@ class Run:
 
     def will_write(self, name: str) -> Path:
         """The path of a file in the run's folder. Raises OSError when it cannot be written, and
-        ValueError when it is what the run reads: told before hours of work are spent."""
+        ValueError when it is what the run reads, or lies in a folder in which no run has begun:
+        told before hours of work are spent."""
         path = self.options.out / name
         check_writable(path)
         for option in READ:
             if _names(getattr(self.options, option, None), path):
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
+        begun = any((self.options.out / mark).is_file() for mark in MARKS)
+        if name not in WRITTEN and path.is_file() and not begun:
+            raise _written_by_nobody(path)
         return path
 
     @contextmanager
@@ -123,11 +128,15 @@ def maker(folder: Path) -> str | None:
     except ValueError:
         said = None
     if not (isinstance(said, dict) and "command" in said):
-        raise ValueError(
-            f"{results if results.exists() else picture} was written by nobody who says so, and "
-            "would be written over: give another --out, or move it away"
-        )
+        raise _written_by_nobody(results if results.exists() else picture)
     return said["command"]
+
+
+def _written_by_nobody(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} was written by nobody who says so, and would be written over: give another "
+        "--out, or move it away"
+    )
 
 
 def unfinished(folder: Path) -> bool:

@@ -251,3 +251,14 @@ def test_a_checkpoint_of_other_types_is_a_sentence(place, wrong, text, tmp_path,
     checkpoint.save(out / "checkpoint.npz", **saved)
     assert word2vec.main(["--out", str(out), "--resume"]) == 1
     assert "checkpoint.npz is not as this command writes it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["vectors.txt", "vectors_words.tsv", "pieces.bpe"])
+def test_a_file_of_somebody_else_is_not_written_over(name, text, tmp_path, capsys):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / name).write_text("years of work")
+    more = ("--formats", "txt", "tsv", "--cut", "pieces", "--pieces", "300")
+    assert command(text, out, *more) == 1
+    assert f"{name} was written by nobody who says so" in capsys.readouterr().err
+    assert names(out) == [name] and (out / name).read_text() == "years of work"
