@@ -9,7 +9,7 @@ imported when the first picture is asked for.
 
 from __future__ import annotations
 
-import math
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,7 @@ FONTS = (
     "cmr10", "cmb10", "cmss10", "cmtt10", "cmmi10",
 )  # fmt: skip
 TEX = "cm"  # so the names of fonts begin that have signs of their own where others have theirs
-NO_SUCH_CHARACTER = "\U0010ffff"  # no font has it, so it looks as every missing one does
+MOST = 10_000  # pixels that a font is high, or a character is moved
 
 
 def photograph() -> np.ndarray:
@@ -75,9 +75,10 @@ def glyphs(
 
     font : one of `FONTS`, or another font file in Matplotlib's folder, without its ".ttf". Those
         whose names begin with "cm" draw a-z, A-Z and 0-9 alone.
-    size : of the font in pixels, 0.75 * side when None. Characters stand in the middle, on a
-        base line at 0.75 of the height.
-    shift : whole pixels to the right and down.
+        White space of every kind, also a line feed, is paper.
+    size : of the font in pixels, 1 to 10,000, 0.75 * side when None. Characters stand in the
+        middle, on a base line at 0.75 of the height.
+    shift : whole pixels to the right and down, up to 10,000.
 
     Raises ValueError for a font that is not there, with the names of those that are, and for a
     character that it cannot draw or what is no single one, with its position; TypeError for a set,
@@ -86,25 +87,26 @@ def glyphs(
     from PIL import Image, ImageDraw
 
     side = check_count(side, "side")
-    if size is not None and not (is_real(size) and 0 < size < math.inf):
-        raise ValueError(f"size is {size!r}; it must be a finite number of pixels above 0")
-    pen = _font(font, 0.75 * side if size is None else size)
-    missing = bytes(pen.getmask(NO_SUCH_CHARACTER))
+    size = max(0.75 * side, 1) if size is None else size
+    if not (is_real(size) and 1 <= size <= MOST):
+        raise ValueError(f"size is {size!r}; it must be a number of pixels from 1 to {MOST:,}")
+    right, down = _shift(shift)
+    pen, known = _font(font, size), _known(font)
     if isinstance(characters, (set, frozenset)):
         raise TypeError(f"characters are a {type(characters).__name__}; give a str or a list")
     pages = np.zeros((len(characters), side, side), np.float32)
     for n, character in enumerate(characters):
         if not isinstance(character, str) or len(character) != 1:
             raise ValueError(f"characters[{n}] = {character!r}; each is one character")
-        plain = character.isascii() and character.isalnum()
-        absent = bytes(pen.getmask(character)) == missing or (font.startswith(TEX) and not plain)
-        if absent and not character.isspace():
+        if character.isspace():
+            continue
+        if not known.issuperset(unicodedata.normalize("NFD", character)) and character not in known:
             raise ValueError(
                 f"characters[{n}] = {character!r} (U+{ord(character):04X}) is not in the font "
                 f"{font}; DejaVuSans knows the most scripts"
             )
         page = Image.new("L", (side, side))
-        at = (side / 2 + shift[0], 0.75 * side + shift[1])
+        at = (side / 2 + right, 0.75 * side + down)
         ImageDraw.Draw(page).text(at, character, fill=255, font=pen, anchor="ms")
         pages[n] = np.asarray(page, np.float32) / 255
     return pages
@@ -135,14 +137,41 @@ def letter_images(
     return np.concatenate(pages)[:, None], np.tile(np.arange(len(letters)), len(pages))
 
 
+def _shift(shift) -> tuple[int, int]:
+    whole = [x for x in np.ravel(np.array(shift, object)) if isinstance(x, (int, np.integer))]
+    if np.shape(shift) != (2,) or len(whole) != 2 or max(map(abs, whole)) > MOST:
+        raise ValueError(
+            f"shift is {shift!r}; it must be two whole numbers of pixels, right and down, from "
+            f"-{MOST:,} to {MOST:,}"
+        )
+    return int(whole[0]), int(whole[1])
+
+
 @lru_cache(maxsize=256)
 def _font(name: str, size: float):
-    from matplotlib import get_data_path
     from PIL import ImageFont
+
+    return ImageFont.truetype(str(_file(name)), size)
+
+
+@lru_cache
+def _known(name: str) -> frozenset[str]:
+    """The characters that a font has. One that it lacks is drawn out of those that it is made of,
+    as a letter and its accent, where it has these."""
+    from matplotlib.ft2font import FT2Font
+
+    known = map(chr, FT2Font(str(_file(name))).get_charmap())
+    if name.startswith(TEX):
+        known = (c for c in known if c.isascii() and c.isalnum())
+    return frozenset(known)
+
+
+def _file(name: str) -> Path:
+    from matplotlib import get_data_path
 
     folder = Path(get_data_path()) / "fonts" / "ttf"
     path = folder / f"{name}.ttf"
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.ttf")))
         raise ValueError(f"font is {name!r}; choose one of {known}")
-    return ImageFont.truetype(str(path), size)
+    return path

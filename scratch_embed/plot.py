@@ -73,6 +73,13 @@ def figure(
     return fig, axes
 
 
+ENDINGS = {  # and what would make two files of one figure differ
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
 def save(fig, path: str | os.PathLike) -> Path:
     """Write fig to path (.png, .svg or .pdf) and return the path.
 
@@ -84,17 +91,18 @@ def save(fig, path: str | os.PathLike) -> Path:
     from matplotlib import rc_context
 
     path = Path(path)
-    metadata = {
-        ".png": {"Software": None},
-        ".svg": {"Date": None, "Creator": None},
-        ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    }
-    kind = path.suffix.lower()
-    if kind not in metadata:
-        raise ValueError(f"path ends in {path.suffix!r}; choose one of {', '.join(metadata)}.")
+    kind = check_ending(path)
     with replacing(path) as temporary, rc_context(STYLE):
-        fig.savefig(temporary, format=kind[1:], metadata=metadata[kind])
+        fig.savefig(temporary, format=kind[1:], metadata=ENDINGS[kind])
     return path
+
+
+def check_ending(path: str | os.PathLike) -> str:
+    """The ending of a picture's path, ".png"; ValueError for one that `save` cannot write."""
+    kind = Path(path).suffix
+    if kind.lower() not in ENDINGS:
+        raise ValueError(f"path ends in {kind!r}; choose one of {', '.join(ENDINGS)}.")
+    return kind.lower()
 
 
 def heatmap(

@@ -88,6 +88,18 @@ def test_bad_input_is_told_where_it_stands():
         images.glyphs({"a", "b"})
 
 
+def test_white_space_is_paper_and_what_a_font_lacks_is_told():
+    """A mark that is missing is drawn as a box beside a circle, and looks like no missing letter."""
+    assert not images.glyphs(" \t\n\r\x0b\x1c\x85\u2003\u2029", side=8).any()
+    for lacked in ("\u0903", "\ud800", "\x01", "\u3042"):
+        with pytest.raises(
+            ValueError, match=r"characters\[0\] = .* is not in the font DejaVuSans;"
+        ):
+            images.glyphs([lacked])
+    made_of_two = images.glyphs("\u1e9b\u0403", "STIXGeneral")  # which has the parts
+    assert made_of_two.any(axis=(1, 2)).all()
+
+
 def test_letter_images_are_labelled_seeded_and_all_different():
     letters, fonts = "abc", images.FONTS[:2]
     pictures, labels = images.letter_images(letters, fonts, 16, copies=3, rng=1)
@@ -114,6 +126,12 @@ def test_labels_name_the_letter_that_was_drawn():
         (lambda: images.shrink(np.ones(4), 2), r"images have shape \(4,\)"),
         (lambda: images.letter_images("ab", [], 8, 1), "2 letters in 0 fonts"),
         (lambda: images.glyphs("a", side=8, size=np.nan), "size is nan"),
+        (lambda: images.glyphs("a", side=8, size=0.3), r"size is 0.3; .* from 1 to 10,000"),
+        (lambda: images.glyphs("a", side=8, size=1e5), "size is 100000.0"),
+        (lambda: images.glyphs("a", shift=(0.5, 0)), r"shift is \(0.5, 0\); .*two whole numbers"),
+        (lambda: images.glyphs("a", shift=(1,)), r"shift is \(1,\)"),
+        (lambda: images.glyphs("a", shift=(1, 2, 3)), r"shift is \(1, 2, 3\)"),
+        (lambda: images.glyphs("a", shift=(10**20, 0)), "from -10,000 to 10,000"),
     ],
 )
 def test_what_makes_no_picture_is_told(use, words):

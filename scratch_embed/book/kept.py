@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scratch_embed.files import replacing
+from scratch_embed.files import from_json, replacing
 
 PACKAGE = Path(__file__).parents[1]
 END_AT_CTRL_C = signal.SIGINT, signal.SIG_DFL  # a worker would begin its next job instead
@@ -42,9 +42,14 @@ def done(jobs: Iterable[Job], folder: Path) -> Iterator[tuple[str, Any]]:
     jobs came to is kept.
     """
     places = {job.name: folder / f"{job.name}-{_key(job)}.json" for job in jobs}
-    waiting = [job for job in jobs if not places[job.name].exists()]
-    for name in places.keys() - {job.name for job in waiting}:
-        yield name, _read(places[name])
+    waiting = []
+    for job in jobs:
+        try:
+            result = _read(places[job.name])
+        except (OSError, ValueError):  # not there, or damaged
+            waiting.append(job)
+        else:
+            yield job.name, result
     if not waiting:
         return
     workers = min(os.cpu_count() or 1, len(waiting))
@@ -71,7 +76,7 @@ def _do(job: Job, place: Path) -> str:
 
 
 def _read(place: Path) -> Any:
-    return json.loads(place.read_text(encoding="utf-8"))
+    return from_json(place.read_text(encoding="utf-8"))
 
 
 def _key(job: Job) -> str:

@@ -25,9 +25,15 @@ _COUNTS = re.compile(rb"(\d{1,18}) (\d{1,18})\n")
 def write_binary(path: str | os.PathLike, words: Sequence[str], vectors: np.ndarray) -> None:
     """Write words and vectors (V, D) as float32. The file is complete or not there at all.
 
-    Raises what `write_vectors` raises, and ValueError for a number that float32 cannot hold.
+    Raises what `write_vectors` raises, and ValueError for a number that float32 cannot hold and
+    for rows of more than 2^24 numbers.
     """
     vectors = check_words(words, vectors)
+    if vectors.shape[1] > LARGEST_ROW:
+        raise ValueError(
+            f"vectors are {vectors.shape}; a file like this holds rows of up to {LARGEST_ROW:,} "
+            "numbers"
+        )
     with np.errstate(over="ignore"):
         rows = vectors.astype(FLOAT)
     if not np.isfinite(rows).all():

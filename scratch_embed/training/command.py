@@ -166,7 +166,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
                     f"{name} is {value}, but the run in {options.out} was begun with "
                     f"{begun[name]}; leave it out, or begin another run in another --out"
                 )
-    run = Run(made.prog, options, saved)
+    run = Run(made.prog, options, saved, usual)
     if not saved and maker(options.out) not in (None, made.prog):
         raise ValueError(
             f"{options.out} holds a run of {maker(options.out)}, which would be written over: give "

@@ -73,7 +73,8 @@ def work(run: Run) -> int:
         raise ValueError(f"There is no {HERE} yet: `scratch-embed word2vec` makes it")
     table = Table(*vectors_files.load(options.vectors, options.limit))
     if len(table.words) < 2:
-        raise ValueError(f"{options.vectors} holds one word, {table.words[0]!r}, and no neighbour")
+        what = f"--limit 1 of {options.vectors}" if options.limit == 1 else options.vectors
+        raise ValueError(f"{what} holds one word, {table.words[0]!r}, and no neighbour")
     first = ", the first (--limit)" if len(table.words) == options.limit else ""
     numbers = f"{table.unit.shape[1]} numbers each"
     print(f"{len(table.words):,} words{first}, {numbers}: {options.vectors}")

@@ -34,10 +34,12 @@ class Run:
 
     options : those of the command line, or those with which a resumed run was begun.
     saved : what the checkpoint of a resumed run holds; else empty.
+    usual : what the options are when nothing is given.
     """
 
-    def __init__(self, command: str, options: argparse.Namespace, saved: dict):
+    def __init__(self, command: str, options: argparse.Namespace, saved: dict, usual: dict):
         self.options, self.saved = options, saved
+        self._again = " ".join(_places(options, usual))
         self._command, self._saved_at = command, time.monotonic()
         for name in WRITTEN:
             self.will_write(name)
@@ -83,7 +85,7 @@ class Run:
     def stopped(self, where: str) -> int:
         """Say how to go on; returns the exit code of a run that Ctrl-C stopped, after it saved."""
         print(f"stopped {where}, and saved. To go on:")
-        print(f"{self._command} --out {shlex.quote(str(self.options.out))} --resume")
+        print(f"{self._command} {self._again} --resume")
         return STOPPED
 
     def finish(self, results: dict, figure=None, more: tuple[Path, ...] = ()) -> int:
@@ -101,6 +103,21 @@ def _names(given: str | os.PathLike | None, path: Path) -> bool:
         return os.path.samestat(there, os.stat(path))
     except (AttributeError, OSError, ValueError):  # no such file yet, or no standard input
         return False
+
+
+def _places(options: argparse.Namespace, usual: dict) -> Iterator[str]:
+    """The words that give the options of PLACES again: of a run to be resumed all others are in
+    its checkpoint."""
+    for name in PLACES:
+        value = getattr(options, name, None)
+        if name == "resume" or (name != "out" and value == usual.get(name)):
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        words = list(map(str, value)) if isinstance(value, list) else [str(value)]
+        if words[0].startswith("-"):  # after a space it would be another option
+            yield shlex.quote(f"{flag}={words[0]}")
+        else:
+            yield f"{flag} {shlex.join(words)}"
 
 
 def computing(options: argparse.Namespace) -> dict:

@@ -118,6 +118,9 @@ def test_nothing_runs_twice_until_the_script_changes(made, tmp_path):
     assert len(kept) == 1 and first[0].shown == made.shown
     kept[0].write_text(json.dumps({"shown": [], "traces": {"7": "x"}}), encoding="utf-8")
     assert next(ran([made.path], pages)).traces == {"7": "x"}  # it was read, not run
+    for damaged in (b"{", b"\xff", b"[" * 100_000):
+        kept[0].write_bytes(damaged)
+        assert next(ran([made.path], pages)).shown == made.shown  # it was run, and kept again
     made.path.write_text(SCRIPT + "\n# %%\nprint('more')\n", encoding="utf-8")
     (again,) = ran([made.path], pages)
     assert again.shown[-1] == [{"stream": "more\n"}]

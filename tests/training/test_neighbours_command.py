@@ -152,6 +152,7 @@ def test_vectors_of_one_number_have_neighbours_and_no_picture(capsys):
         (["animals.npz", "--similarity", "equal.tsv"], "scores of all 3 pairs in equal.tsv are eq"),
         (["three.txt", "--analogy", "a", "b", "c"], "of 3 words, none is left to answer"),
         (["one.txt"], "one.txt holds one word, 'a', and no neighbour"),
+        (["animals.npz", "--limit", "1"], "--limit 1 of animals.npz holds one word"),
     ],
 )
 def test_what_cannot_be_answered_is_a_sentence(capsys, argv, said):

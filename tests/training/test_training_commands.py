@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,6 +141,22 @@ def test_what_a_checkpoint_lacks_is_told_of_the_file(tmp_path, wrong):
     said = rf"{CHECKPOINT} is not as this command writes it \({type(wrong).__name__}: "
     with pytest.raises(ValueError, match=said), parsed(tmp_path, "--resume").restoring():
         raise wrong
+
+
+def test_a_stopped_run_says_again_where_it_lies_and_what_it_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    parser = made()
+    parser.add_argument("--formats", nargs="+", default=["npz"])
+    parser.add_argument("--prompt", default="")
+    more = ["--out=-x", "--prompt", "once upon", "--formats", "bin", "tsv", "--save-every", "2"]
+    command.parse(parser, more).stopped("at step 3")
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said == (
+        "scratch-embed trial --out=-x --prompt 'once upon' --formats bin tsv --save-every 2.0 "
+        "--resume"
+    )
+    again = command.parse(parser, shlex.split(said)[2:]).options
+    assert (again.out, again.formats, again.save_every) == (Path("-x"), ["bin", "tsv"], 2)
 
 
 def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):

@@ -104,7 +104,7 @@ def test_stopped_by_a_signal_it_saves_and_goes_on_to_the_same_bits(
     assert len(calls) == 5
     said = capsys.readouterr().out
     assert f"stopped at {calls[-1]:.0%}, and saved." in said
-    assert f"--out {tmp_path / 'parts'} --resume" in said
+    assert f"--out {tmp_path / 'parts'} --save-every 1000.0 --resume" in said
     assert names(tmp_path / "parts") == ["checkpoint.npz", "text.ids"]
     text.unlink()  # the ids are kept, so the text is not read again
     assert word2vec.main(["--resume", "--out", str(tmp_path / "parts")]) == 0

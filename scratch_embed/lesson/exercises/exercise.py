@@ -94,7 +94,8 @@ class Exercise:
 
         command is what checks it, and is told at the top of the file.
         """
-        doc = f'"""{self.doc}\n\n{FOOTER.format(command=command)}"""'
+        told = command.replace("\\", "\\\\").replace('"', '\\"')  # it names a folder, of any name
+        doc = f'"""{self.doc}\n\n{FOOTER.format(command=told)}"""'
         empty = [
             f"{self._lines(f.lineno, f.body[0].end_lineno)}\n"
             f'    raise NotImplementedError("{f.name} is yours to write")'

@@ -77,12 +77,10 @@ def _open(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{flag} is for the browser, which is not used here: leave it out")
     typed = [tuple(word.partition("=")[::2]) for word in arguments.set]
     values = read_values(simulation.controls, typed)
+    _check_files(arguments, simulation, values)
     if arguments.html is not None:
         from scratch_embed.lesson.play.page import write_page
 
-        if values:
-            raise ValueError("--html holds every state, so --set has nothing to set: leave it out")
-        check_writable(arguments.html)
         print(write_page(arguments.name, arguments.html))
     if arguments.png is not None:
         print(_picture(Scene(simulation, **values), arguments.png))
@@ -102,6 +100,26 @@ def _open(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--port is {port}; it goes from 0 to 65535")
         serve(Scene(simulation, **values), port, not arguments.no_browser)
     return 0
+
+
+def _check_files(arguments: argparse.Namespace, simulation, values: dict) -> None:
+    """Raise what stands against a file that is asked for, before the first of them is made."""
+    if arguments.html is not None and values:
+        raise ValueError("--html holds every state, so --set has nothing to set: leave it out")
+    if arguments.png is not None:
+        from scratch_embed import plot
+
+        plot.check_ending(arguments.png)
+    if arguments.gif is not None:
+        from scratch_embed.lesson.play.moving import check_ending, player
+
+        check_ending(arguments.gif)
+        name = player(simulation).name
+        if name in values:
+            raise ValueError(f"--gif plays {name} from end to end: leave out --set {name}=...")
+    for file in (arguments.html, arguments.png, arguments.gif):
+        if file is not None:
+            check_writable(file)
 
 
 def _picture(scene, path: str):

@@ -7,8 +7,25 @@ from tempfile import TemporaryDirectory
 
 from scratch_embed.files import replacing
 from scratch_embed.simulations import Scene
+from scratch_embed.simulations.simulation import Control, Simulation
 
 SECONDS = 1.2  # for each value of the control that plays; three times as long for the last
+
+
+def check_ending(path: str | Path) -> Path:
+    """ValueError for another one than .gif."""
+    path = Path(path)
+    if path.suffix.lower() != ".gif":
+        raise ValueError(f"path ends in {path.suffix!r}; a moving picture ends in .gif")
+    return path
+
+
+def player(simulation: Simulation) -> Control:
+    """The first control that plays. ValueError for a simulation that has none."""
+    control = next((one for one in simulation.controls if one.play), None)
+    if control is None:
+        raise ValueError("nothing plays by itself here; --png writes one state")
+    return control
 
 
 def write_gif(scene: Scene, path: str | Path) -> Path:
@@ -17,12 +34,8 @@ def write_gif(scene: Scene, path: str | Path) -> Path:
     Raises ValueError for another ending than .gif and for a simulation that has no Play, OSError
     where nothing can be written.
     """
-    path = Path(path)
-    if path.suffix.lower() != ".gif":
-        raise ValueError(f"path ends in {path.suffix!r}; a moving picture ends in .gif")
-    control = next((one for one in scene.simulation.controls if one.play), None)
-    if control is None:
-        raise ValueError("nothing plays by itself here; --png writes one state")
+    path = check_ending(path)
+    control = player(scene.simulation)
     from matplotlib.animation import PillowWriter
 
     writer = PillowWriter(fps=1 / SECONDS)
