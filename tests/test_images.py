@@ -89,7 +89,7 @@ def test_bad_input_is_told_where_it_stands():
 
 
 def test_white_space_is_paper_and_what_a_font_lacks_is_told():
-    """A mark that is missing is drawn as a box beside a circle, and looks like no missing letter."""
+    """A mark that is missing is drawn as a box beside a circle, unlike a missing letter."""
     assert not images.glyphs(" \t\n\r\x0b\x1c\x85\u2003\u2029", side=8).any()
     for lacked in ("\u0903", "\ud800", "\x01", "\u3042"):
         with pytest.raises(

@@ -143,10 +143,11 @@ def learn_pieces(
 
     These stand in the returned pieces again.
     """
-    sample, pieces = [], _several(pieces)
+    sample, size, pieces = [], 0, _several(pieces)
     for piece in pieces:
         sample.append(piece)
-        if sum(map(len, sample)) >= SAMPLE:
+        size += len(piece)
+        if size >= SAMPLE:
             break
     text = "".join(sample)[:SAMPLE]
     tokenizer = bpe.train(text, num_merges, unit=unit, boundaries=True, progress=False)

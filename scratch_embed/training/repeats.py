@@ -42,6 +42,9 @@ def repeat(
         found: Found = {way: [float(score) for score in given[way]] for way in steps}
         under_way = run.saved.get("learning")
         through = sum(map(len, found.values()))
+        counts = [len(scores) for scores in found.values()]
+        if counts != sorted(counts, reverse=True) or max(counts) - min(counts) > 1:
+            raise ValueError(f"the ways have {counts} scores; each seed goes through all of them")
         taken = sum(steps[way] * len(scores) for way, scores in found.items())
         taken += under_way["step"] if under_way else 0
     fresh = not run.saved  # what lies in the folder then is of another run

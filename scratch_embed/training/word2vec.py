@@ -105,6 +105,8 @@ def work(run: Run) -> int:
     if run.saved:
         with run.restoring():
             training.load_state_dict(saved["training"])
+            if training.finished and not training.curve:
+                raise ValueError("all is read, and nothing held out was ever measured")
     sitting = Sitting(run, saved, training)
     if not sitting.go_on():
         return run.stopped(f"at {training.share:.0%}")

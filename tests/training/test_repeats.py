@@ -82,6 +82,14 @@ def test_what_dies_before_its_first_checkpoint_is_not_taken_for_the_run_before(
     assert repeat(run, WAYS, [7], job)["counted"] == [7]
 
 
+@pytest.mark.parametrize("found", [([], [1.0]), ([1.0, 2.0], [])])
+def test_scores_that_no_run_has_are_told(tmp_path, found):
+    run = begun(tmp_path)
+    run.save(found=dict(zip(WAYS, found)), learning=None)
+    with pytest.raises(ValueError, match="is not as this command writes it .*scores; each seed"):
+        repeat(begun(tmp_path, "--resume"), WAYS, [3, 4], job)
+
+
 def test_dropout_goes_on_where_it_was(tmp_path):
     """A layer's own generator is part of what a training draws by chance."""
     ends = []

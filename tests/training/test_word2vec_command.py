@@ -238,6 +238,7 @@ def test_help_names_the_unit_of_every_option(capsys):
         ("words", [1.5] * 50),
         ("seconds", None),
         ("training", {"curve": [[1]]}),
+        ("training", {"curve": []}),
         ("training", {"curve": [["x", 1.0]]}),
         ("training", {"rng": {"bit_generator": "PCG64", "state": {"state": -1, "inc": -1},
                               "has_uint32": 0, "uinteger": 0}}),
