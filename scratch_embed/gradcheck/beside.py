@@ -122,7 +122,10 @@ def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
                 pending[parent] = pending[parent] + grad if parent in pending else grad
         except ValueError:
             grads = node.backward(dout.copy(), node.saved)
-            grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+            if not isinstance(grads, (tuple, list)):
+                if np.shape(grads) in [(len(node.inputs), *np.shape(t)) for t in node.inputs]:
+                    return _stacked(node.name, np.asarray(grads), len(node.inputs))
+                grads = (grads,)
             for place, (parent, grad) in enumerate(zip(node.inputs, grads)):
                 given = isinstance(parent, Tensor) and grad is not None
                 if given and np.asarray(grad).dtype.kind not in "biufc":
@@ -132,6 +135,15 @@ def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
                 if given and np.shape(grad) != parent.shape:
                     return _shape_cause(node.name, place, parent, np.asarray(grad))
     return None
+
+
+def _stacked(op: str, grads: np.ndarray, inputs: int) -> Cause:
+    """The cause where the gradients of several inputs come as one array."""
+    sentence = (
+        f"{half(op)} hands back one array of shape {grads.shape} for {inputs} inputs: return a "
+        "tuple, a gradient for each"
+    )
+    return Cause("wrong shape", op, sentence)
 
 
 def _shape_cause(op: str, place: int, tensor: Tensor, grad: np.ndarray) -> Cause:

@@ -24,11 +24,18 @@ def no_target(case: Case) -> str | None:
         for targets in case.arrays("iu"):
             if targets.shape == gap.shape[:-1]:
                 there = np.where(np.arange(gap.shape[-1]) == targets[..., None], gap, 0)
-                if there.any() and close(there, gap):
+                if there.any() and close(there, gap) and _are_shares(case.wrong, there):
                     return ""
             if any(_is_multiple(gap, each) for each in _sums_by_target(case, targets)):
                 return ""
     return None
+
+
+def _are_shares(wrong: np.ndarray, gap: np.ndarray) -> bool:
+    """Whether every class has a part of what is missing, as of probabilities, and as the counts
+    that a hinge loss sends have not."""
+    rows = gap.sum(axis=-1, keepdims=True)
+    return bool((wrong * rows > 0)[rows[..., 0] != 0].all())
 
 
 def _sums_by_target(case: Case, targets: np.ndarray) -> Iterator[np.ndarray]:

@@ -63,8 +63,8 @@ def stops_at_each_step(case: Case) -> str | None:
             first, answered = case.owed(start), answers(case, start)[0]
             if not close(answered, _only(answered, axis, 0)):  # it goes the other way
                 continue
-            others = "those before it" if close(first, _only(first, axis, 0)) else "others"
-            return f"{words}: what arrives at one also goes back to {others}"
+            if close(first, _only(first, axis, 0)):  # else they are no steps: all meet all
+                return f"{words}: what arrives at one also goes back to those before it"
     return None
 
 
@@ -85,6 +85,8 @@ def weighed(case: Case) -> str | None:
         if not np.abs(given[0] - factors[n] * share).max() <= 1e-7 * np.abs(share).max(initial=0):
             return None
     at = int(np.argmax(np.abs(factors - 1)))
+    if abs(factors[at] - 1) < 1e-7:  # each is right alone
+        return None
     return f"what sample {at} sends back comes times {_plainly(factors[at])}"
 
 

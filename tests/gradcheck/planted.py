@@ -7,6 +7,7 @@ with; `cause` is the name that `Report.cause` must answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -428,6 +429,15 @@ def _eats_what_was_saved(g, s):
     return g * s[0] * 2
 
 
+def _saves_an_object(x):
+    return np.exp(x), SimpleNamespace(p=np.exp(x))
+
+
+def _writes_into_an_object(g, s):
+    s.p *= g
+    return s.p
+
+
 def _sorts_saved_ids(g, s):
     dE = F.lookup.backward(g, s)
     s.ids.sort()
@@ -467,6 +477,12 @@ plant("backward writes into dout", "in-place gradient",
       lambda x, y: broken("tanh", _writes_into_dout)(x) + y, (4, 3), (4, 3))  # fmt: skip
 plant("backward eats what was saved", "in-place gradient",
       broken("exp", _eats_what_was_saved), (4, 3))  # fmt: skip
+plant(
+    "backward writes into a saved object",
+    "in-place gradient",
+    differentiable(_saves_an_object, _writes_into_an_object, "exp"),
+    (4, 3),
+)
 plant("random backward", "not deterministic",
       broken("exp", lambda g, s: g * s[0] * _noise.random()), (4, 3))  # fmt: skip
 

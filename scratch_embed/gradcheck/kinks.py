@@ -1,0 +1,54 @@
+"""Where one operation has several kinks at once, as relu(x @ W) at x = 0 or a maximum of zeros.
+
+Each output may answer there with its slope from the left or from the right, or with one between.
+What they send back together need not lie between the two slopes of the loss: where half of them
+are weighed by less than 0, left and right change places for these.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from scratch_embed.gradcheck.walk import Part, plain
+
+STEPS = 1e-6, 1e-7, 1e-8  # of the size of the input: a kink stays, what is curved goes straight
+LEAST = 1e-3  # of the slopes: how far those of left and right stay apart at a kink
+DOUBT = 1e-5  # of the same, for rounding and what is curved besides
+
+
+def takes_a_side(part: Part, right: np.ndarray) -> bool:
+    """Whether backward differs from `right` on kinks alone, and each of its numbers there is one
+    that outputs could send which take a side, or something between."""
+    if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all():
+        return False
+    off = np.abs(part.grad - right) > 1e-7 * np.abs(right).max(initial=0)
+    return all(_may_be(part.grad[tuple(at)], part, tuple(at)) for at in np.argwhere(off))
+
+
+def _may_be(grad: float, part: Part, at: tuple[int, ...]) -> bool:
+    """Whether one number of the gradient is in reach of outputs that each take a side."""
+    jumps = []
+    for step in STEPS:
+        left, right = (part.dout * slopes for slopes in _sides(part, at, step))
+        low, high = float(np.minimum(left, right).sum()), float(np.maximum(left, right).sum())
+        size = float(np.abs(left).sum() + np.abs(right).sum())
+        jumps.append(high - low)
+        if not (jumps[-1] > LEAST * size and low - DOUBT * size <= grad <= high + DOUBT * size):
+            return False
+    return all(after > 0.9 * before for before, after in pairwise(jumps))
+
+
+def _sides(part: Part, at: tuple[int, ...], step: float) -> tuple[np.ndarray, np.ndarray]:
+    """The slope of each output from the left and from the right, as one input moves."""
+    given = [plain(value) for value in part.node.inputs]
+    x = given[part.place] = given[part.place].astype(float)
+    start, h = x[at], step * max(1.0, float(np.abs(x).max()))
+    outs = []
+    for moved in (start - h, start, start + h):
+        x[at] = moved
+        with np.errstate(all="ignore"):
+            outs.append(np.array(part.node.forward(*given, **part.node.options)[0]))
+    below, here, above = outs
+    return (here - below) / h, (above - here) / h
