@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed.arguments import array_of
-from scratch_embed.files import replacing
+from scratch_embed.files import check_ending, replacing
 
 # Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
 PALETTE = {
@@ -91,18 +91,10 @@ def save(fig, path: str | os.PathLike) -> Path:
     from matplotlib import rc_context
 
     path = Path(path)
-    kind = check_ending(path)
+    kind = check_ending(path, ENDINGS)
     with replacing(path) as temporary, rc_context(STYLE):
         fig.savefig(temporary, format=kind[1:], metadata=ENDINGS[kind])
     return path
-
-
-def check_ending(path: str | os.PathLike) -> str:
-    """The ending of a picture's path, ".png"; ValueError for one that `save` cannot write."""
-    kind = Path(path).suffix
-    if kind.lower() not in ENDINGS:
-        raise ValueError(f"path ends in {kind!r}; choose one of {', '.join(ENDINGS)}.")
-    return kind.lower()
 
 
 def heatmap(

@@ -18,12 +18,13 @@ from scratch_embed.files.reading import (
     read_bytes,
 )
 from scratch_embed.files.regular import sentence
-from scratch_embed.files.writing import check_writable, replacing, reserve
+from scratch_embed.files.writing import check_ending, check_writable, replacing, reserve
 
 __all__ = [
     "BAD_HEADER",
     "alone_in",
     "cache_dir",
+    "check_ending",
     "check_writable",
     "from_json",
     "open_regular",

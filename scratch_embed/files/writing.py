@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -53,6 +53,14 @@ def check_writable(path: str | os.PathLike) -> None:
     """Raise what `replacing(path)` would raise, before hours of work are spent on the content."""
     with temporary_beside(_target(path)):
         pass
+
+
+def check_ending(path: str | os.PathLike, endings: Iterable[str]) -> str:
+    """The ending of a path in small letters, ".png"; ValueError where it is none of `endings`."""
+    ending = Path(path).suffix
+    if ending.lower() not in endings:
+        raise ValueError(f"path ends in {ending!r}; choose {' or '.join(endings)}")
+    return ending.lower()
 
 
 def reserve(file: BinaryIO, size: int, path: str | os.PathLike) -> bool:

@@ -10,7 +10,6 @@ is the whole of the "topological sort".
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -21,15 +20,14 @@ from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
+from scratch_embed.tensor.stale import warn_of_steps
 from scratch_embed.watch import (
     Kept,
-    any_step_since,
     arrays,
     clock,
     has_changed,
     keep,
     owner,
-    stepped_since,
     written_since,
 )
 
@@ -75,28 +73,6 @@ class Node(NamedTuple):
             if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:
                 yield tensor, self._fit(grad, tensor, position)
 
-    def warn_of_steps(self, out: np.ndarray | None) -> None:
-        """Warn of a weight that has taken a step since forward, though backward does not need its
-        numbers, also where the operation took a view of it. What makes the view, E.T, has the
-        numbers of now."""
-        if not any_step_since(self.line):
-            return
-        for t in self.inputs:
-            if not isinstance(t, Variable) or not t.requires_grad:
-                continue
-            weight = t.origin()
-            if weight.node is not None or not stepped_since(weight.data, self.line):
-                continue
-            if out is None or owner(weight.data) is not owner(out):
-                name = weight.name or "a weight"
-                warnings.warn(
-                    f"{self.name} took {name} as it was before an optimiser's last "
-                    "step, and its gradient is of then: compute anew in every step what is made of "
-                    "weights, and detach() what is carried on",
-                    RuntimeWarning,
-                    stacklevel=4,
-                )
-
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
         given = [t._held() if isinstance(t, Variable) else t for t in self.inputs]
@@ -111,7 +87,8 @@ class Node(NamedTuple):
                 return
         what = f"an array of shape {array.shape}, its output or one of its own,"
         if places:
-            name = _name(self.inputs[places[0]])
+            one = self.inputs[places[0]]
+            name = getattr(one, "name", None) or (isinstance(one, Variable) and one.origin().name)
             what = f"its input {places[0]}{f', {name},' if name else ''} of shape {array.shape}"
         raise RuntimeError(
             f"{self.name} kept {what} and backward needs it as it was, but it has been written to "
@@ -342,7 +319,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
                     if _is_shared(part, [dout, *others, *arrays(node.saved)]):
                         part = part.copy()
                 pending[parent] = keep(part)
-            node.warn_of_steps(tensor._held())
+            warn_of_steps(node, tensor._held())
         if has_changed(arrived):
             where = f"backward of {node.name}" if node else f"the leaf {tensor.name or ''}".strip()
             raise RuntimeError(
@@ -357,13 +334,6 @@ def _sum(grad: np.ndarray | RowGrad, part: np.ndarray | RowGrad) -> np.ndarray |
     """Of two arrays of shape () too, which NumPy makes a number of."""
     total = grad + part
     return total if isinstance(total, RowGrad) else np.asarray(total)
-
-
-def _name(value: Any) -> str | None:
-    """The name of a Tensor, or of the one that it is a view of, as E of E.T."""
-    while isinstance(value, Variable) and not value.name and value.node and value._is_view():
-        value = value.node.inputs[0]
-    return getattr(value, "name", None)
 
 
 def _is_shared(part: np.ndarray | RowGrad, others: list) -> bool:

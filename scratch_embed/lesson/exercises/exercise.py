@@ -94,7 +94,7 @@ class Exercise:
 
         command is what checks it, and is told at the top of the file.
         """
-        told = command.replace("\\", "\\\\").replace('"', '\\"')  # it names a folder, of any name
+        told = command.replace("\\", "\\\\").replace('""', '"\\"')  # a folder of any name
         doc = f'"""{self.doc}\n\n{FOOTER.format(command=told)}"""'
         empty = [
             f"{self._lines(f.lineno, f.body[0].end_lineno)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from scratch_embed.files import check_writable, sentence
+from scratch_embed.files import check_ending, check_writable, sentence
 from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.look.terminal import paint, width, wrap
 
@@ -109,11 +109,11 @@ def _check_files(arguments: argparse.Namespace, simulation, values: dict) -> Non
     if arguments.png is not None:
         from scratch_embed import plot
 
-        plot.check_ending(arguments.png)
+        check_ending(arguments.png, plot.ENDINGS)
     if arguments.gif is not None:
-        from scratch_embed.lesson.play.moving import check_ending, player
+        from scratch_embed.lesson.play.moving import player
 
-        check_ending(arguments.gif)
+        check_ending(arguments.gif, [".gif"])
         name = player(simulation).name
         if name in values:
             raise ValueError(f"--gif plays {name} from end to end: leave out --set {name}=...")

@@ -5,19 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scratch_embed.files import replacing
+from scratch_embed.files import check_ending, replacing
 from scratch_embed.simulations import Scene
 from scratch_embed.simulations.simulation import Control, Simulation
 
 SECONDS = 1.2  # for each value of the control that plays; three times as long for the last
-
-
-def check_ending(path: str | Path) -> Path:
-    """ValueError for another one than .gif."""
-    path = Path(path)
-    if path.suffix.lower() != ".gif":
-        raise ValueError(f"path ends in {path.suffix!r}; a moving picture ends in .gif")
-    return path
 
 
 def player(simulation: Simulation) -> Control:
@@ -34,7 +26,8 @@ def write_gif(scene: Scene, path: str | Path) -> Path:
     Raises ValueError for another ending than .gif and for a simulation that has no Play, OSError
     where nothing can be written.
     """
-    path = check_ending(path)
+    path = Path(path)
+    check_ending(path, [".gif"])
     control = player(scene.simulation)
     from matplotlib.animation import PillowWriter
 

@@ -1,0 +1,32 @@
+"""A warning where a gradient is that of a weight as it was before an optimiser's step."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from scratch_embed.watch import any_step_since, owner, stepped_since
+
+
+def warn_of_steps(node, out: np.ndarray | None) -> None:
+    """Warn of a weight that has taken a step since this line of the tape was written, though its
+    backward does not need the numbers; also where the operation took a view of the weight.
+
+    out : what it computed, where somebody still holds it. Of what makes a view, E.T, nothing is
+        said: it has the numbers of now.
+    """
+    if not any_step_since(node.line):
+        return
+    for given in node.inputs:
+        weight = given.origin() if getattr(given, "requires_grad", False) else None
+        if weight is None or weight.node or not stepped_since(weight.data, node.line):
+            continue
+        if out is None or owner(weight.data) is not owner(out):
+            warnings.warn(
+                f"{node.name} took {weight.name or 'a weight'} as it was before an optimiser's "
+                "last step, and its gradient is of then: compute anew in every step what is made "
+                "of weights, and detach() what is carried on",
+                RuntimeWarning,
+                stacklevel=4,
+            )
