@@ -82,9 +82,10 @@ def glyphs(
 
     Raises ValueError for a font that is not there, with the names of those that are, and for a
     character that it cannot draw or what is no single one, with its position; TypeError for a set,
-    which has no order.
+    which has no order. A letter that the font has only in parts, as a letter and its accent, is
+    drawn where Pillow can lay these out: it needs FriBiDi for that.
     """
-    from PIL import Image, ImageDraw
+    from PIL import Image, ImageDraw, features
 
     side = check_count(side, "side")
     size = max(0.75 * side, 1) if size is None else size
@@ -92,6 +93,7 @@ def glyphs(
         raise ValueError(f"size is {size!r}; it must be a number of pixels from 1 to {MOST:,}")
     right, down = _shift(shift)
     pen, known = _font(font, size), _known(font)
+    composes = features.check("raqm")  # then Pillow draws a letter and its accent in place of both
     if isinstance(characters, (set, frozenset)):
         raise TypeError(f"characters are a {type(characters).__name__}; give a str or a list")
     pages = np.zeros((len(characters), side, side), np.float32)
@@ -100,7 +102,8 @@ def glyphs(
             raise ValueError(f"characters[{n}] = {character!r}; each is one character")
         if character.isspace():
             continue
-        if not known.issuperset(unicodedata.normalize("NFD", character)) and character not in known:
+        parts = unicodedata.normalize("NFD", character) if composes else character
+        if character not in known and not known.issuperset(parts):
             raise ValueError(
                 f"characters[{n}] = {character!r} (U+{ord(character):04X}) is not in the font "
                 f"{font}; DejaVuSans knows the most scripts"
@@ -138,8 +141,9 @@ def letter_images(
 
 
 def _shift(shift) -> tuple[int, int]:
-    whole = [x for x in np.ravel(np.array(shift, object)) if isinstance(x, (int, np.integer))]
-    if np.shape(shift) != (2,) or len(whole) != 2 or max(map(abs, whole)) > MOST:
+    given = np.array(shift, object)
+    whole = [x for x in given.flat if isinstance(x, (int, np.integer))]
+    if given.shape != (2,) or len(whole) != 2 or max(map(abs, whole)) > MOST:
         raise ValueError(
             f"shift is {shift!r}; it must be two whole numbers of pixels, right and down, from "
             f"-{MOST:,} to {MOST:,}"
@@ -156,8 +160,7 @@ def _font(name: str, size: float):
 
 @lru_cache
 def _known(name: str) -> frozenset[str]:
-    """The characters that a font has. One that it lacks is drawn out of those that it is made of,
-    as a letter and its accent, where it has these."""
+    """The characters that a font has."""
     from matplotlib.ft2font import FT2Font
 
     known = map(chr, FT2Font(str(_file(name))).get_charmap())
@@ -170,8 +173,7 @@ def _file(name: str) -> Path:
     from matplotlib import get_data_path
 
     folder = Path(get_data_path()) / "fonts" / "ttf"
-    path = folder / f"{name}.ttf"
-    if not path.exists():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.ttf")))
-        raise ValueError(f"font is {name!r}; choose one of {known}")
-    return path
+    there = {path.stem: path for path in folder.glob("*.ttf")}
+    if name not in there:
+        raise ValueError(f"font is {name!r}; choose one of {', '.join(sorted(there))}")
+    return there[name]

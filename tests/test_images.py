@@ -96,8 +96,18 @@ def test_white_space_is_paper_and_what_a_font_lacks_is_told():
             ValueError, match=r"characters\[0\] = .* is not in the font DejaVuSans;"
         ):
             images.glyphs([lacked])
-    made_of_two = images.glyphs("\u1e9b\u0403", "STIXGeneral")  # which has the parts
-    assert made_of_two.any(axis=(1, 2)).all()
+
+
+def test_a_letter_that_a_font_has_in_parts_is_drawn_where_pillow_can(monkeypatch):
+    from PIL import features
+
+    parted = "\u1e9b\u0403"
+    if features.check("raqm"):
+        drawn = images.glyphs(parted, "STIXGeneral")
+        assert drawn.any(axis=(1, 2)).all() and (drawn[0] != drawn[1]).any()
+    monkeypatch.setattr(features, "check", lambda feature: False)  # it would draw a box
+    with pytest.raises(ValueError, match=r"characters\[0\] = .* is not in the font STIXGeneral"):
+        images.glyphs(parted, "STIXGeneral")
 
 
 def test_letter_images_are_labelled_seeded_and_all_different():
@@ -132,6 +142,8 @@ def test_labels_name_the_letter_that_was_drawn():
         (lambda: images.glyphs("a", shift=(1,)), r"shift is \(1,\)"),
         (lambda: images.glyphs("a", shift=(1, 2, 3)), r"shift is \(1, 2, 3\)"),
         (lambda: images.glyphs("a", shift=(10**20, 0)), "from -10,000 to 10,000"),
+        (lambda: images.glyphs("a", shift=(1, (2, 3))), r"shift is \(1, \(2, 3\)\)"),
+        (lambda: images.glyphs("a", "../ttf/cmr10"), r"font is '\.\./ttf/cmr10'; choose one of"),
     ],
 )
 def test_what_makes_no_picture_is_told(use, words):

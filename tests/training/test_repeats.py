@@ -82,7 +82,7 @@ def test_what_dies_before_its_first_checkpoint_is_not_taken_for_the_run_before(
     assert repeat(run, WAYS, [7], job)["counted"] == [7]
 
 
-@pytest.mark.parametrize("found", [([], [1.0]), ([1.0, 2.0], [])])
+@pytest.mark.parametrize("found", [([], [1.0]), ([1.0, 2.0], []), ([1.0] * 3, [1.0] * 3)])
 def test_scores_that_no_run_has_are_told(tmp_path, found):
     run = begun(tmp_path)
     run.save(found=dict(zip(WAYS, found)), learning=None)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from scratch_embed.files import from_json, read_bytes, replacing
 from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.lesson.usage import spoken
 
+PLAIN = re.compile(r"[\w./:-]+")  # means itself to every shell
 FOLDER, NOTE = "exercises", ".progress.json"
 NOT_BEGUN, UNCHECKED, NOT_YET, SOLVED = "not begun", "not checked yet", "not yet right", "solved"
 
@@ -31,7 +33,7 @@ class Desk:
 
     def command(self, exercise: Exercise) -> str:
         """What to type to begin the exercise, or to check it."""
-        folder = "" if str(self.folder) == FOLDER else f" --folder {_quoted(self.folder)}"
+        folder = "" if str(self.folder) == FOLDER else f" --folder={_quoted(self.folder)}"
         return spoken(f"python -m lessons exercise {exercise.name}{folder}")
 
     def begin(self, exercise: Exercise) -> bool:
@@ -99,4 +101,4 @@ class Desk:
 
 def _quoted(path: Path) -> str:
     """The path as one word of a command line, on every system."""
-    return f'"{path}"' if " " in str(path) else str(path)
+    return str(path) if PLAIN.fullmatch(str(path)) else f'"{path}"'

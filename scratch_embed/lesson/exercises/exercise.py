@@ -94,7 +94,8 @@ class Exercise:
 
         command is what checks it, and is told at the top of the file.
         """
-        told = command.replace("\\", "\\\\").replace('""', '"\\"')  # a folder of any name
+        # It names a folder, of any name; one quotation mark by itself can stay as it is.
+        told = command.replace("\\", "\\\\").replace('""', '"\\"')
         doc = f'"""{self.doc}\n\n{FOOTER.format(command=told)}"""'
         empty = [
             f"{self._lines(f.lineno, f.body[0].end_lineno)}\n"

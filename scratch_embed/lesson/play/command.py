@@ -116,7 +116,7 @@ def _check_files(arguments: argparse.Namespace, simulation, values: dict) -> Non
         check_ending(arguments.gif, [".gif"])
         name = player(simulation).name
         if name in values:
-            raise ValueError(f"--gif plays {name} from end to end: leave out --set {name}=...")
+            raise ValueError(f"--gif plays {name} from end to end: leave --set {name} out")
     for file in (arguments.html, arguments.png, arguments.gif):
         if file is not None:
             check_writable(file)

@@ -92,7 +92,7 @@ def test_a_stub_says_that_it_is_empty_and_where(verdicts, name):
     assert "scratch_embed" not in stub and "check it --hint" in stub
 
 
-@pytest.mark.parametrize("command", ['--folder """', '"""""', "--folder C:\\Users\\new", 'x"'])
+@pytest.mark.parametrize("command", ['--folder """', 'x""""y', "--folder C:\\Users\\new", 'x"'])
 def test_a_stub_can_be_read_whatever_the_folder_is_called(command):
     for exercise in EXERCISES.values():
         assert command in ast.get_docstring(ast.parse(exercise.stub(command)))

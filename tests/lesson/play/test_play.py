@@ -312,7 +312,7 @@ def test_what_play_shows_as_a_moving_picture(only_ours, tmp_path):
         (["lookup", "--gif", "x.png"], "; choose .gif"),
         (["lookup", "--html", "x.html", "--png", "x.bmp"], "choose .png or"),
         (["lookup", "--png", "x.png", "--gif", "x.png2"], "; choose .gif"),
-        (["there_and_back", "--gif", "x.gif", "--set", "step=3"], "leave out --set step="),
+        (["there_and_back", "--gif", "x.gif", "--set", "step=3"], "leave --set step out."),
         (["tied", "--gif", "x.gif"], "nothing plays by itself here"),
         (["lookup", "--port", "70000"], "--port is 70000; it goes from 0 to 65535"),
         (["lookup", "--png", "x.png", "--port", "8000"], "--port is for the browser, which is not"),
