@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakSet
 
 import numpy as np
 
@@ -40,7 +39,7 @@ class InProcess:
 
     def __init__(self, shards: Sequence[Shard]):
         self.shards = list(shards)
-        self._threads: WeakSet[threading.Thread] = WeakSet()  # that have asked
+        self._threads: set[threading.Thread] = set()  # that have asked
         self._pushed: dict[int, threading.Thread] = {}  # in which each worker pushed last
 
     def __getstate__(self) -> dict:
@@ -64,7 +63,7 @@ class InProcess:
         """A worker that waits for another in its own thread waits for itself, unless a thread that
         has asked before may take the other's part now."""
         here, alone = threading.current_thread(), threading.active_count() == 1
-        others = any(thread.is_alive() for thread in self._threads if thread is not here)
+        others = any(thread.is_alive() for thread in tuple(self._threads) if thread is not here)
         for late in self.shards[0].late(step, life, behind):
             if alone or (self._pushed.get(late) is here and not others):
                 raise RuntimeError(
