@@ -78,8 +78,6 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
             continue
         if close(part.grad, right) or np.abs(part.grad - right).max() <= rounding(part):
             continue
-        if takes_a_side(part, right):
-            continue
         others = {
             place: other
             for (line, place), other in rights.items()
@@ -122,14 +120,17 @@ def _too_many(part: Part) -> bool:
 
 
 def _right_alone(part: Part) -> np.ndarray | None:
-    """What this contribution should be, by this operation alone; None where that cannot be told."""
+    """What this contribution should be, by this operation alone; None where that cannot be told.
+
+    On kinks several are right, and the one that it gave may be one of them.
+    """
     right = _of_lookup(part) if part.tensor.size > TOO_MANY else None
     if right is None and not _too_many(part):
         right = _alone(part)
     if right is not None and has_options(part):
         true, stated, _ = stated_gradient(part)
         right = right - (true - stated)
-    return right
+    return part.grad if right is not None and takes_a_side(part, right) else right
 
 
 def _right_in_total(point, part: Part) -> np.ndarray | None:

@@ -20,16 +20,19 @@ DOUBT = 1e-5  # of the same, for rounding and what is curved besides
 
 def takes_a_side(part: Part, right: np.ndarray) -> bool:
     """Whether backward differs from `right` on kinks alone, and each of its numbers there is one
-    that outputs could send which take a side, or something between."""
+    that outputs could send which take a side, or something between.
+
+    Its forward must be one that can be run again alone.
+    """
     if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all():
         return False
-    off = np.abs(part.grad - right) > 1e-7 * np.abs(right).max(initial=0)
-    return all(_may_be(part.grad[tuple(at)], part, tuple(at)) for at in np.argwhere(off))
+    same = np.abs(part.grad - right) <= 1e-7 * np.abs(right).max(initial=0)  # NaN is not
+    return all(_may_be(part, tuple(at)) for at in np.argwhere(~same))
 
 
-def _may_be(grad: float, part: Part, at: tuple[int, ...]) -> bool:
+def _may_be(part: Part, at: tuple[int, ...]) -> bool:
     """Whether one number of the gradient is in reach of outputs that each take a side."""
-    jumps = []
+    jumps, grad = [], part.grad[at]
     for step in STEPS:
         left, right = (part.dout * slopes for slopes in _sides(part, at, step))
         low, high = float(np.minimum(left, right).sum()), float(np.maximum(left, right).sum())

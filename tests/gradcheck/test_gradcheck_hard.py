@@ -192,33 +192,6 @@ def test_a_random_forward_is_named_and_no_backward_is_blamed():
     assert [(c.name, c.op) for c in fresh.causes] == [("wrong sign", "exp")]
 
 
-def relu_of_product(backward):
-    """relu(x @ W) in one operation: at x = 0 each output is on a kink."""
-
-    def forward(x, W):
-        z = x @ W
-        return np.where(z.real > 0, z, 0), (x, W, z)
-
-    def both(g, saved):
-        x, W, z = saved
-        dz = backward(g, z)
-        return dz @ W.T, x.T @ dz
-
-    return differentiable(forward, both, name="relu_of_product")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_where_an_operation_meets_several_kinks_each_output_may_take_a_side(seed):
-    x, W = of(*np.zeros(6), shape=(2, 3)), random(3, 4, seed=seed)
-    for right in (lambda g, z: g * (z > 0), lambda g, z: g * (z >= 0), lambda g, z: g / 2):
-        assert gradcheck(relu_of_product(right), x, W, seed=seed).passed
-    for wrong in (lambda g, z: 3 * g, lambda g, z: -g, lambda g, z: g[::-1]):
-        assert not gradcheck(relu_of_product(wrong), x, W, seed=seed).passed
-    bags = [[0, 1], [2, 3], [3, 1], [3, 0]]
-    table = of(*np.zeros(12), shape=(4, 3))
-    assert gradcheck(lambda E: F.embedding_bag(E, bags, mode="max"), table, seed=seed).passed
-
-
 @pytest.mark.parametrize("mode", ["elementwise", "directional"])
 def test_where_every_entry_is_on_a_kink_nothing_is_told_and_nobody_blamed(mode):
     report = gradcheck(F.relu, of(0.0, 0.0, 0.0), mode=mode)

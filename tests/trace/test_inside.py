@@ -84,7 +84,11 @@ def test_a_comprehension_is_one_row_and_its_variable_is_not_made():
 
     def several(xs):
         doubled = [2 * one for one in xs]
-        pairs = {two: 2 for two in xs if two}
+        pairs = {
+            two: 2
+            for two in xs
+            if two
+        }
         return doubled, pairs
 
     visit = walk(several, [1, 2, 3])
