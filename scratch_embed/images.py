@@ -72,10 +72,10 @@ def glyphs(
     shift: tuple[int, int] = (0, 0),
 ) -> np.ndarray:
     """Each character as a picture, (len(characters), side, side) float32: ink is 1, paper is 0.
+    White space of every kind, also a line feed, is paper.
 
     font : one of `FONTS`, or another font file in Matplotlib's folder, without its ".ttf". Those
         whose names begin with "cm" draw a-z, A-Z and 0-9 alone.
-        White space of every kind, also a line feed, is paper.
     size : of the font in pixels, 1 to 10,000, 0.75 * side when None. Characters stand in the
         middle, on a base line at 0.75 of the height.
     shift : whole pixels to the right and down, up to 10,000.

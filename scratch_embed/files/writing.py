@@ -55,11 +55,11 @@ def check_writable(path: str | os.PathLike) -> None:
         pass
 
 
-def check_ending(path: str | os.PathLike, endings: Iterable[str]) -> str:
-    """The ending of a path in small letters, ".png"; ValueError where it is none of `endings`."""
+def check_ending(path: str | os.PathLike, endings: Iterable[str], what: str = "a picture") -> str:
+    """The ending of a path in small letters, ".png"; ValueError where `what` does not end so."""
     ending = Path(path).suffix
     if ending.lower() not in endings:
-        raise ValueError(f"path ends in {ending!r}; choose {' or '.join(endings)}")
+        raise ValueError(f"path ends in {ending!r}; {what} ends in {' or '.join(endings)}")
     return ending.lower()
 
 

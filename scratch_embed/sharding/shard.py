@@ -86,8 +86,8 @@ class Shard:
             return self.weight.data[check_ids(places, len(self.weight), "places")]
 
     def late(self, step: int, life: int = 0, behind: int | None = None) -> list[int]:
-        """The workers that a pull for this step has to wait for, or what lets them be no more than
-        so many steps behind."""
+        """The workers that are more than `behind` steps behind this one; by default as many as a
+        pull for this step has to wait for."""
         least = step - ((self.staleness or 0) if behind is None else behind)
         return [w for w, clock in enumerate(self.clock) if life == self.life and clock < least]
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scratch_embed.watch import any_step_since, owner, stepped_since
 
+if TYPE_CHECKING:
+    from scratch_embed.tensor.tape import Node
 
-def warn_of_steps(node, out: np.ndarray | None) -> None:
+
+def warn_of_steps(node: Node, out: np.ndarray | None) -> None:
     """Warn of a weight that has taken a step since this line of the tape was written, though its
     backward does not need the numbers; also where the operation took a view of the weight.
 

@@ -41,8 +41,8 @@ def repeat(
         given = run.saved["found"] if run.saved else {way: [] for way in steps}
         found: Found = {way: [float(score) for score in given[way]] for way in steps}
         under_way = run.saved.get("learning")
-        through = sum(map(len, found.values()))
         counts = [len(scores) for scores in found.values()]
+        through = sum(counts)
         passed = [way for way, _ in jobs[:through]]
         if counts != [passed.count(way) for way in steps]:
             raise ValueError(f"the ways have {counts} scores; each seed goes through all of them")

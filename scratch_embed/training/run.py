@@ -53,8 +53,8 @@ class Run:
         for option in READ:
             if _names(getattr(self.options, option, None), path):
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
-        begun = any((self.options.out / mark).is_file() for mark in MARKS)
-        if name not in WRITTEN and path.is_file() and not begun:
+        marks = (self.options.out / mark for mark in MARKS)
+        if name not in WRITTEN and path.is_file() and not any(mark.is_file() for mark in marks):
             raise _written_by_nobody(path)
         return path
 

@@ -477,12 +477,8 @@ plant("backward writes into dout", "in-place gradient",
       lambda x, y: broken("tanh", _writes_into_dout)(x) + y, (4, 3), (4, 3))  # fmt: skip
 plant("backward eats what was saved", "in-place gradient",
       broken("exp", _eats_what_was_saved), (4, 3))  # fmt: skip
-plant(
-    "backward writes into a saved object",
-    "in-place gradient",
-    differentiable(_saves_an_object, _writes_into_an_object, "exp"),
-    (4, 3),
-)
+plant("backward writes into a saved object", "in-place gradient",
+      differentiable(_saves_an_object, _writes_into_an_object, "exp"), (4, 3))  # fmt: skip
 plant("random backward", "not deterministic",
       broken("exp", lambda g, s: g * s[0] * _noise.random()), (4, 3))  # fmt: skip
 

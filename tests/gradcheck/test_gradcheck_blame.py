@@ -108,3 +108,47 @@ def test_the_complex_step_is_taken_where_the_real_ones_are_the_worse():
     np.testing.assert_allclose(
         slopes(lambda x: OPS["abs"](x) + F.relu(x), 1e-3, -1e-3), [2, -1], rtol=1e-6
     )
+
+
+def unit(x):
+    n = np.sqrt((x * x).sum(axis=-1, keepdims=True))
+    return x / n, (x / n, n)
+
+
+def without_the_sum(g, s):
+    return (g - s[0] * (g * s[0])) / s[1]
+
+
+def batch_norm(x):
+    c = x - x.mean(axis=0)
+    std = np.sqrt((c * c).mean(axis=0) + 1e-5)
+    return c / std, (c / std, std)
+
+
+def no_std(g, s):
+    return g - g.mean(axis=0) - s[0] * (g * s[0]).mean(axis=0)
+
+
+def hinge(s, y):
+    rows = np.arange(len(s))
+    m = s - s[rows, y][:, None] + 1
+    m[rows, y] = 0
+    return np.where(m.real > 0, m, 0).sum(), (m.real > 0, y)
+
+
+def test_no_cause_is_told_that_is_not_there():
+    """A sum that was forgotten has no time steps, a norm of columns no rows, a hinge loss no p, and
+    gradients in one array were stretched by nobody."""
+    (cause,) = gradcheck(differentiable(unit, without_the_sum, name="mine"), leaf(4, 3)).causes
+    assert cause.name == "coupling ignored"
+    (cause,) = gradcheck(differentiable(batch_norm, no_std, name="mine"), leaf(6, 3)).causes
+    assert cause.name == "local derivative"
+    targets = np.array([0, 2, 1, 4])
+    mine = differentiable(hinge, lambda g, s: (g * s[0], None), name="mine")
+    (cause,) = gradcheck(lambda s: mine(s, targets), leaf(4, 5)).causes
+    assert "p - 1" not in cause.sentence
+    stacked = differentiable(
+        lambda a, b: (a * b, (a, b)), lambda g, s: np.stack([g * s[1], g * s[0]]), name="mine"
+    )
+    (cause,) = gradcheck(stacked, leaf(2, 3), leaf(2, 3, seed=1, name="y")).causes
+    assert cause.name == "wrong shape" and "return a tuple" in cause.sentence

@@ -113,7 +113,7 @@ def _check_files(arguments: argparse.Namespace, simulation, values: dict) -> Non
     if arguments.gif is not None:
         from scratch_embed.lesson.play.moving import player
 
-        check_ending(arguments.gif, [".gif"])
+        check_ending(arguments.gif, [".gif"], "a moving picture")
         name = player(simulation).name
         if name in values:
             raise ValueError(f"--gif plays {name} from end to end: leave --set {name} out")

@@ -27,7 +27,7 @@ def write_gif(scene: Scene, path: str | Path) -> Path:
     where nothing can be written.
     """
     path = Path(path)
-    check_ending(path, [".gif"])
+    check_ending(path, [".gif"], "a moving picture")
     control = player(scene.simulation)
     from matplotlib.animation import PillowWriter
 
