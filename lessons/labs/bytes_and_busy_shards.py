@@ -32,7 +32,7 @@ import numpy as np
 from scratch_embed import SGD, plot
 from scratch_embed.lesson import across, begin, lab_text, save_figure
 from scratch_embed.sharding import Partition, Shard, ShardedEmbedding
-from scratch_embed.sharding.embedding import InProcess
+from scratch_embed.sharding.in_process import InProcess
 from scratch_embed.text import corpus
 
 begin()

@@ -2,6 +2,7 @@
 
     partition.py    the shard that owns a row, and where it lies there
     shard.py        the rows of one shard, with their optimiser's state
+    in_process.py   shards in this process, and workers that are its threads
     embedding.py    ShardedEmbedding: each distinct row travels once there, its gradient once back
 
 Nothing here needs an engine: the shards may all live in this process, as they do in lessons and

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -19,58 +17,13 @@ from scratch_embed.layers.embedding import initial_std
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward
 from scratch_embed.optim import Optimizer
 from scratch_embed.rows import RowGrad
+from scratch_embed.sharding.in_process import InProcess, Shards
 from scratch_embed.sharding.partition import Partition
 from scratch_embed.sharding.shard import Shard
 from scratch_embed.tensor import Tensor, differentiable
 
 MANIFEST = "manifest.json"
 OURS = re.compile(r"shard-\d+-of-\d+\.step-\d+(\.new)?\.npz")  # see `_names`
-
-
-class Shards(Protocol):
-    """Where the shards are: in this process, or on other machines. One call asks all of them."""
-
-    def call(self, method: str, arguments: Sequence[tuple]) -> list:
-        """shard[k].method(*arguments[k]) for every shard k, at the same time where it can be."""
-
-
-class InProcess:
-    """All shards in this process, one after another."""
-
-    def __init__(self, shards: Sequence[Shard]):
-        self.shards = list(shards)
-        self._threads: set[threading.Thread] = set()  # that have asked
-        self._pushed: dict[int, threading.Thread] = {}  # in which each worker pushed last
-
-    def __getstate__(self) -> dict:
-        raise TypeError(
-            "shards in this process are neither copied nor sent to another: layer.save(folder) and "
-            "load into a new layer, or keep layer.table(), a copy of the rows"
-        )
-
-    def call(self, method: str, arguments: Sequence[tuple]) -> list:
-        """Raises RuntimeError rather than wait for a worker that can take no further step."""
-        here = threading.current_thread()
-        self._threads.add(here)
-        if method == "push":
-            self._pushed[arguments[0][3]] = here
-        elif method in ("pull", "save"):
-            behind = 0 if method == "save" else None
-            self._check_that_somebody_comes(*arguments[0][1:3], behind)
-        return [getattr(s, method)(*given) for s, given in zip(self.shards, arguments, strict=True)]
-
-    def _check_that_somebody_comes(self, step: int, life: int, behind: int | None) -> None:
-        """A worker that waits for another in its own thread waits for itself, unless a thread that
-        has asked before may take the other's part now."""
-        here, alone = threading.current_thread(), threading.active_count() == 1
-        others = any(thread.is_alive() for thread in tuple(self._threads) if thread is not here)
-        for late in self.shards[0].late(step, life, behind):
-            if alone or (self._pushed.get(late) is here and not others):
-                raise RuntimeError(
-                    f"step {step} waits for worker {late}, which has pushed "
-                    f"{self.shards[0].clock[late]} steps, and no other thread could push: give "
-                    "each worker a thread of its own, or let each step before one of them goes on"
-                )
 
 
 def pulled_forward(change: np.ndarray, ids: np.ndarray, rows: np.ndarray, where: np.ndarray):
@@ -110,8 +63,8 @@ class ShardedEmbedding:
     shards, by : the cut, see `Partition`.
     optimizer : a function of a list of Tensors, such as `lambda params: SGD(params, lr=0.1)`.
     workers, worker, staleness : how many share the table, which of them this is, and how far they
-        may part: see `Shard`. Each waits for the others, so in one process each is a thread; where
-        none is left that could come, RuntimeError.
+        may part: see `Shard`. Each waits for the others, so in one process each is a thread; not
+        for ever for one whose thread has ended: see `InProcess`.
     place : where the shards are; all in this process if None.
 
     `traffic` counts the bytes that passed: of rows that came, of gradients that went, and of the

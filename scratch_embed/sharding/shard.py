@@ -77,7 +77,7 @@ class Shard:
         patience : seconds to wait for other workers; TimeoutError after that.
         """
         with self._moved:
-            if not self._moved.wait_for(lambda: not self.late(step, life), patience):
+            if self.wait(step, life, patience=patience):
                 raise TimeoutError(
                     f"shard {self.index}: step {step} waits for worker {np.argmin(self.clock)}, "
                     f"which has pushed {min(self.clock)} steps"
@@ -90,6 +90,14 @@ class Shard:
         pull for this step has to wait for."""
         least = step - ((self.staleness or 0) if behind is None else behind)
         return [w for w, clock in enumerate(self.clock) if life == self.life and clock < least]
+
+    def wait(
+        self, step: int, life: int = 0, behind: int | None = None, patience: float | None = None
+    ) -> list[int]:
+        """Until none is `late`, or for so many seconds; returns those that still are."""
+        with self._moved:
+            self._moved.wait_for(lambda: not self.late(step, life, behind), patience)
+            return self.late(step, life, behind)
 
     def push(
         self,
@@ -151,7 +159,7 @@ class Shard:
         Raises ValueError where one has pushed more: what is saved must be the same for all shards.
         """
         with self._moved:
-            self._moved.wait_for(lambda: not self.late(step, life, behind=0))
+            self.wait(step, life, behind=0)
             self._check_life(life)
             if max(self.clock) > step:
                 raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scratch_embed import Embedding
-from scratch_embed.sharding import Partition, Shard
+from scratch_embed.sharding import Partition, Shard, in_process
 from tests.sharding.tables import RULES, D, V, batch, sharded, workers_of
 
 
@@ -235,3 +235,66 @@ def test_who_saves_and_waits_for_itself_is_told(tmp_path):
         layer.step()
     with pytest.raises(RuntimeError, match="step 2 waits for worker 1, .* pushed 1 steps"):
         one.save(tmp_path)
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_worker_whose_thread_ended_by_an_error_is_not_waited_for_without_end(
+    steps, asked, monkeypatch
+):
+    """Whether it had taken a step, and whether the thread that only watches has asked, or not."""
+    monkeypatch.setattr(in_process, "PATIENCE", 0.3)
+    monkeypatch.setattr(in_process, "FIRST", 0.3)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    one, other = workers_of(2)
+    if asked:
+        one.table()
+    told = []
+
+    def work(layer):
+        for step in range(4):
+            layer([V if layer is other and step == steps else 1]).sum().backward()
+            layer.step()
+
+    def watched():
+        with pytest.raises(RuntimeError, match=f"worker 1, which has pushed {steps} steps, and in"):
+            work(one)
+        told.append(True)
+
+    at_once([watched, lambda: work(other)])
+    assert told and one.shards.shards[0].clock == [steps + 1, steps]
+    other([1]).sum().backward()  # whoever takes its part now
+    other.step()
+    assert one([1]).shape == (1, D)
+
+
+def test_one_thread_that_is_both_workers_is_told_though_another_has_asked_once(monkeypatch):
+    monkeypatch.setattr(in_process, "PATIENCE", 0.3)
+    one, other = workers_of(2)
+    one.table()
+    told = []
+
+    def both():
+        for layer in (one, other, one):
+            layer.step()
+        with pytest.raises(RuntimeError, match="step 2 waits for worker 1, .* no other thread has"):
+            one([1])
+        told.append(True)
+
+    at_once([both])
+    assert told
+
+
+def test_a_slow_worker_is_waited_for_as_long_as_its_thread_lives(monkeypatch):
+    monkeypatch.setattr(in_process, "PATIENCE", 0.05)
+    monkeypatch.setattr(in_process, "GLANCE", 0.01)
+    one, other = workers_of(2)
+
+    def work(layer):
+        for step in range(3):
+            time.sleep(0.3 if layer is other and step else 0)
+            layer([1]).sum().backward()
+            layer.step()
+
+    at_once([lambda: work(one), lambda: work(other)])
+    assert one.shards.shards[0].clock == [3, 3]
