@@ -23,7 +23,7 @@ def dout_in_another_order(case: Case) -> str | None:
     if case.right.size > MOST or case.dout.size < 3:
         return None
     for words, turned in _turned(case.dout):
-        owed = case.owed(turned)
+        owed = case.owed(turned, case.wrong)
         if owed is not None and owed.any() and case.is_like(owed):
             return words
     return None
@@ -56,7 +56,7 @@ def another_input(case: Case) -> str | None:
         if value.dtype.kind == "f" and _is_factor(case, place, value):
             others.insert(0, ("left out, as if all of it were 1", np.ones_like(value)))
         for words, other in others:
-            owed = case.instead({place: other}, case.dout)
+            owed = case.instead({place: other}, case.dout, case.wrong)
             if owed is not None and owed.any() and case.is_like(owed):
                 return f"{name} {words}"
     return None
@@ -64,7 +64,7 @@ def another_input(case: Case) -> str | None:
 
 def _is_factor(case: Case, place: int, value: np.ndarray) -> bool:
     """Whether twice this input gives twice the derivative."""
-    twice = case.instead({place: 2 * value}, case.dout)
+    twice = case.instead({place: 2 * value}, case.dout, 2 * case.right)
     return twice is not None and close(twice, 2 * case.right)
 
 
@@ -89,7 +89,8 @@ def another_axis(case: Case) -> str | None:
     for one, two in itertools.combinations(range(x.ndim), 2):
         same = dout.shape == x.shape
         turned = dout.swapaxes(one, two) if same else dout
-        owed = case.instead({place: x.swapaxes(one, two).copy()}, turned)
+        like = case.wrong.swapaxes(one, two)
+        owed = case.instead({place: x.swapaxes(one, two).copy()}, turned, like)
         if owed is not None and owed.any() and case.is_like(owed.swapaxes(one, two)):
             return f"axes {one} and {two} are exchanged"
     return None

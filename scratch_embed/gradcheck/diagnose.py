@@ -14,7 +14,7 @@ import numpy as np
 from scratch_embed.gradcheck.beside import AT_MOST, TOO_MANY, assigned, hidden, off_the_tape
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
 from scratch_embed.gradcheck.kinks import takes_a_side
-from scratch_embed.gradcheck.numeric import Loss, gradient
+from scratch_embed.gradcheck.numeric import Loss, gradient, may_be
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
 from scratch_embed.gradcheck.walk import Part, changes_saved, looked_up, plain, same_bits
@@ -89,11 +89,13 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
     return found
 
 
-def _owed(part: Part, dout: np.ndarray) -> np.ndarray | None:
-    return None if _too_many(part) else _alone(part._replace(dout=dout))
+def _owed(part: Part, dout: np.ndarray, like: np.ndarray | None = None) -> np.ndarray | None:
+    return None if _too_many(part) else _alone(part._replace(dout=dout), like)
 
 
-def _instead(part: Part, others: dict[int, np.ndarray], dout: np.ndarray) -> np.ndarray | None:
+def _instead(
+    part: Part, others: dict[int, np.ndarray], dout: np.ndarray, like: np.ndarray | None = None
+) -> np.ndarray | None:
     """What it would owe if some of its inputs were others."""
     given = [others.get(place, plain(value)) for place, value in enumerate(part.node.inputs)]
     moved = given[part.place] = Tensor(given[part.place])
@@ -103,7 +105,7 @@ def _instead(part: Part, others: dict[int, np.ndarray], dout: np.ndarray) -> np.
 
     try:
         with np.errstate(all="ignore"):
-            return gradient(Loss(run, (moved,), dout), moved) if _fits(run, dout) else None
+            return _gradient(Loss(run, (moved,), dout), moved, like) if _fits(run, dout) else None
     except Exception:  # noqa: BLE001  it does not take them, and may say so in any way
         return None
 
@@ -143,7 +145,7 @@ def _right_in_total(point, part: Part) -> np.ndarray | None:
     return total - sum(given)
 
 
-def _alone(part: Part) -> np.ndarray | None:
+def _alone(part: Part, like: np.ndarray | None = None) -> np.ndarray | None:
     """The derivative of one operation by itself, or None when its forward cannot be run again."""
     node = part.node
     inputs = [Tensor(v.data) if isinstance(v, Tensor) else v for v in node.inputs]
@@ -157,7 +159,12 @@ def _alone(part: Part) -> np.ndarray | None:
     except Exception:  # noqa: BLE001  it is not the same function at every call
         return None
     moved = inputs[part.place]
-    return gradient(Loss(run, (moved,), part.dout), moved)
+    return _gradient(Loss(run, (moved,), part.dout), moved, like)
+
+
+def _gradient(loss: Loss, moved: Tensor, like: np.ndarray | None) -> np.ndarray | None:
+    """Each entry nudged; None where along one direction already it is not what is hoped for."""
+    return gradient(loss, moved) if like is None or may_be(loss, moved, like) else None
 
 
 def _of_lookup(part: Part) -> np.ndarray | None:

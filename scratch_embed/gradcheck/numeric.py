@@ -284,6 +284,16 @@ def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> 
     return found.reshape(tensor.shape) if entries is None else found
 
 
+def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
+    """Whether dL / d(tensor) may be this, as far as one random direction tells: for a guess among
+    many, of which each entry need not be nudged."""
+    direction = stream(0).standard_normal(tensor.shape)
+    with holding([tensor]):
+        slope = central(Line(loss, tensor, None, direction, edits=True), loss.rounding())
+    size = float(np.abs(hoped * direction).sum())
+    return bool(abs(slope.value - np.vdot(hoped, direction)) <= 1e-3 * size + 8 * slope.noise)
+
+
 def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[float] | None:
     """By the complex step; None where it cannot be taken."""
     try:

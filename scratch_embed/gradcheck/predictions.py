@@ -28,9 +28,10 @@ class Case(NamedTuple):
     wrong: np.ndarray
     right: np.ndarray
     others: dict[int, np.ndarray]  # what the same operation owes to its other inputs, by place
-    owed: Callable[[np.ndarray], np.ndarray | None]  # what it owes to this one for another dout
-    # the same for other inputs, by place, and another dout; None where forward does not take them
-    instead: Callable[[dict[int, np.ndarray], np.ndarray], np.ndarray | None]
+    # What it owes to this one for another dout, and the same for other inputs, by place, too; None
+    # where forward does not take them, or where it is surely not `like` an array that is given.
+    owed: Callable[..., np.ndarray | None]  # (dout, like=None)
+    instead: Callable[..., np.ndarray | None]  # (others, dout, like=None)
 
     @property
     def dout(self) -> np.ndarray:
@@ -240,7 +241,7 @@ def one_sample(case: Case) -> str | None:
         without[here] = 0
         guesses = [(case.dout - without, f"only the {which}"), (without, f"all but the {which}")]
         for dout, words in guesses[: 1 if case.dout.shape[axis] == 2 else 2]:
-            owed = case.owed(dout)
+            owed = case.owed(dout, case.wrong)
             if owed is not None and owed.any() and case.is_like(owed):
                 return f"{words} {among}"
     return None
