@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import array_of
+from scratch_embed.arguments import array_of, check_flag
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.lengths import lengths
 
@@ -140,7 +140,7 @@ def analogy(
     table = _table(table)
     inputs = [_row(i, len(table), name) for i, name in ((a, "a"), (b, "b"), (c, "c"))]
     query = table[inputs[0]] - table[inputs[1]] + table[inputs[2]]
-    return _nearest(table, query, inputs if exclude else [], k, measure)
+    return _nearest(table, query, inputs if check_flag(exclude, "exclude") else [], k, measure)
 
 
 def pca(table, k: int = 2) -> PCA:

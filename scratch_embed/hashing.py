@@ -67,6 +67,8 @@ def fnv1a(data: bytes | str) -> int:
     """
     # "surrogatepass": Python makes half surrogates of a file's name that is not UTF-8
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"data is a {type(data).__name__}; FNV-1a hashes bytes, or a str as UTF-8")
     value = FNV_OFFSET
     for byte in data:
         value = ((value ^ byte) * FNV_PRIME) & _MASK
@@ -97,11 +99,13 @@ def mix(key: np.ndarray, seed: int = 0) -> np.ndarray:
     >>> hex(int(mix(np.uint64(0))))
     '0xe220a8397b1dcdaf'
     """
-    seed = whole(seed)
+    seed, key = whole(seed), np.asarray(key)
+    if key.dtype.kind not in "iu":
+        raise TypeError(f"key is of {key.dtype}; it must be of whole numbers, as keys() makes them")
     # Another seed starts far away on SplitMix64's own circle of 2^64 states.
     start = (GOLDEN + fnv1a(f"seed {seed}") * (seed != 0)) & _MASK
     with np.errstate(over="ignore"):  # arithmetic mod 2^64 is what we want
-        z = np.asarray(key, np.uint64) * np.uint64(GOLDEN) + np.uint64(start)
+        z = key.astype(np.uint64) * np.uint64(GOLDEN) + np.uint64(start)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
         return z ^ (z >> np.uint64(31))

@@ -178,6 +178,8 @@ def llama_params(
 
     Llama 2 7B: 2 * 131,072,000 + 32 * 202,383,360 + 4,096 = 6,738,415,616.
     """
+    if not isinstance(tied, bool):
+        raise TypeError(f"tied must be True or False, but it is {tied!r}.")
     d = _size(embedding_dim, "embedding_dim")
     kv_dim = d if kv_dim is None else _size(kv_dim, "kv_dim")
     layer = 2 * d * d + 2 * d * kv_dim + 3 * d * _size(mlp_dim, "mlp_dim") + 2 * d

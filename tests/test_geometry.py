@@ -248,6 +248,7 @@ def test_integers_and_float32_are_computed_in_float64():
         (lambda: neighbours(WORDS, 1, k=True), TypeError, "k must be a whole number"),
         (lambda: neighbours(WORDS, 1, measure="dot"), ValueError, "'dot'"),
         (lambda: analogy(WORDS, 0, 1, 99), IndexError, "c = 99"),
+        (lambda: analogy(WORDS, 0, 1, 2, exclude="no"), TypeError, "exclude is 'no'"),
         (lambda: neighbour_accuracy(WORDS, [0, 1]), ValueError, r"labels.*\(2,\)"),
         (lambda: neighbour_accuracy(WORDS, range(6), "dot"), ValueError, "'dot'"),
         (lambda: rank_correlation([1, 1], [1, 2]), ValueError, "no order"),

@@ -109,6 +109,8 @@ def test_hashed_rows_add_up_with_their_signs():
     ("use", "error", "words"),
     [
         (lambda: buckets("a", 0), ValueError, "num_buckets is 0"),
+        (lambda: mix(1.5), TypeError, "key is of float64"),
+        (lambda: fnv1a([300]), TypeError, "data is a list"),
         (lambda: keys([1.5]), TypeError, r"tokens\[0\] = 1.5 is a float"),
         (lambda: keys(["a", None]), TypeError, r"tokens\[1\] = None"),
         (lambda: keys([True]), TypeError, "bool"),

@@ -138,6 +138,7 @@ def test_human_digits():
         (lambda: sizes.table_params(True, 3), TypeError, "True"),
         (lambda: sizes.table_bytes(3, 3, "float17"), ValueError, "float17.*float16"),
         (lambda: sizes.layer_macs(-1, 3), ValueError, "length = -1"),
+        (lambda: sizes.llama_params(tied="no"), TypeError, "tied must be .* 'no'"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, error, words):

@@ -235,11 +235,18 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     for name, inner in named:
         if isinstance(inner, looked_at):
             yield name, inner
-        elif isinstance(inner, PASSED_BY) and isinstance(next(iter(inner), 0), Tensor | Layer):
+        if isinstance(next(_passed_by(inner), 0), Tensor | Layer):
             raise TypeError(
                 f"{name} is a {type(inner).__name__} of layers or weights, which would neither be "
                 "learned nor saved; put them in a list, tuple or dict"
             )
+
+
+def _passed_by(thing: object) -> Iterator:
+    """What is in a container that is not looked into."""
+    if isinstance(thing, np.ndarray) and thing.dtype == object:
+        return iter(thing.flat)
+    return iter(thing if isinstance(thing, PASSED_BY) else ())
 
 
 def weight(array: np.ndarray, dtype: type, name: str) -> Tensor:

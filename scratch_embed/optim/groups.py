@@ -24,13 +24,16 @@ def make_groups(params: Iterable, defaults: dict, rule: str) -> tuple[dict, ...]
     return tuple(groups)
 
 
-def listed(params) -> list:
-    """The parameters as a list; TypeError for a single Tensor, which has rows to go through."""
+def listed(params, name: str = "params") -> list:
+    """The parameters as a list; TypeError for a single Tensor, which has rows to go through, and
+    for a set, whose order would be another in each run, and that of a saved state with it."""
     if isinstance(params, Tensor):
         raise TypeError("params is one Tensor; put it in a list: [tensor]")
     if not isinstance(params, Iterable):
         kind = type(params).__name__
-        raise TypeError(f"params is a {kind}; pass a list of Tensors, as its .parameters() gives")
+        raise TypeError(f"{name} is a {kind}; pass a list of Tensors, as its .parameters() gives")
+    if isinstance(params, set | frozenset):
+        raise TypeError(f"{name} is a set, which has no order; pass a list of Tensors")
     return list(params)
 
 
@@ -43,7 +46,7 @@ def _group(group, position: int, defaults: dict, rule: str) -> dict:
         raise ValueError(f"{where} has no 'params', the list of its Tensors")
     check_options(group, defaults, where, rule)
     given = group["params"]
-    given = [given] if isinstance(given, Tensor) else list(given)
+    given = [given] if isinstance(given, Tensor) else listed(given, f"{where}['params']")
     return {**defaults, **group, "params": leaves(given, f"{where}['params']")}
 
 

@@ -69,7 +69,11 @@ def in_range(name: str, value, below: float = math.inf) -> float:
     """The value as a float in [0, below); TypeError for what is no number, ValueError otherwise."""
     if not isinstance(value, (float, int, np.floating, np.integer)) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}; it must be a number")
-    if not 0 <= value < below:  # False for NaN too
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of 400 digits
+        number = math.inf
+    if not 0 <= number < below:  # False for NaN too
         top = "finite and not negative" if below == math.inf else f"in [0, {below:g})"
         raise ValueError(f"{name} is {value!r}; it must be {top}")
-    return float(value)
+    return number

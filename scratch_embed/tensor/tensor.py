@@ -142,7 +142,7 @@ class Tensor(Readable):
         return reshape(self, new_shape[0] if len(new_shape) == 1 else new_shape)
 
     def transpose(self, *axes) -> Tensor:
-        together = len(axes) == 1 and isinstance(axes[0], (tuple, list))  # as NumPy allows
+        together = len(axes) == 1 and isinstance(axes[0], tuple | list | None)  # as NumPy
         return transpose(self, axes[0] if together else axes or None)
 
     @property

@@ -106,7 +106,15 @@ def test_parts_nested_deeper_than_python_recurses():
     assert not chain.eval().inner.training
 
 
-@pytest.mark.parametrize("held", [set, frozenset, deque, lambda parts: {0: parts[0]}.values()])
+def object_array(parts):
+    array = np.empty(len(parts), object)
+    array[:] = parts
+    return array
+
+
+@pytest.mark.parametrize(
+    "held", [set, frozenset, deque, lambda parts: {0: parts[0]}.values(), object_array]
+)
 def test_layers_held_where_nobody_looks_are_told(held):
     outer = Layer()
     outer.parts = held([layers.Linear(1, 1)])

@@ -108,6 +108,16 @@ GROUP_ERRORS = {
         lambda: SGD([{"params": [leaf(), np.ones(2)]}], lr=0.1),
         TypeError, "params[0]['params'][1] is a ndarray, not a Tensor",
     ),
+    "a set, whose order is chance": (
+        lambda: SGD({leaf(), leaf()}, lr=0.1), TypeError, "params is a set, which has no order",
+    ),
+    "a set in a group": (
+        lambda: SGD([{"params": {leaf()}}], lr=0.1),
+        TypeError, "params[0]['params'] is a set, which has no order",
+    ),
+    "a number in a group": (
+        lambda: SGD([{"params": 5}], lr=0.1), TypeError, "params[0]['params'] is a int; pass",
+    ),
     "empty groups": (lambda: SGD([{"params": []}], lr=0.1), ValueError, "params is empty"),
     "a layer": (lambda: SGD(Embedding(3, 2), lr=0.1), TypeError, "params is a Embedding"),
     "a bad option in a group": (
@@ -149,7 +159,7 @@ def test_a_parameter_in_two_groups_is_refused():
 
 # ---- options out of range ------------------------------------------------------------------------
 
-NOT_A_SIZE = [-1, -1e-9, NAN, INF]
+NOT_A_SIZE = [-1, -1e-9, NAN, INF, 10**400]
 NOT_A_NUMBER = ["0.1", None, True, 1j, [0.1], np.ones(1)]
 OPTIONS = [
     (SGD, "lr"), (SGD, "weight_decay"), (Adagrad, "lr"), (Adagrad, "eps"), (RowAdagrad, "eps"),

@@ -111,7 +111,7 @@ def test_moves_take_axes_apart_or_together(rng):
         np.testing.assert_array_equal(moved.data, t.data.transpose(2, 0, 1))
     for moved in (t.reshape(6, 4), t.reshape((6, 4)), t.reshape([6, 4]), t.reshape(-1, 4)):
         np.testing.assert_array_equal(moved.data, t.data.reshape(6, 4))
-    for turned in (t.T, t.transpose()):
+    for turned in (t.T, t.transpose(), t.transpose(None)):
         np.testing.assert_array_equal(turned.data, t.data.T)
     assert Tensor([1.0, 2.0]).transpose(0).data.tolist() == [1, 2]  # its only axis
     with pytest.raises(TypeError, match="integer"):  # as NumPy does
