@@ -280,8 +280,8 @@ HYPOTHESES = [
     Hypothesis(
         "coupling wrong",
         pattern.coupling_weighed,
-        "{half} does not follow the way of {to} through a sum, a mean or a norm of its row: what "
-        "one entry sends to the others comes times {detail}",
+        "{half} does not follow the way of {to} through a sum, a mean or a norm: what one entry "
+        "sends to the others comes times {detail}",
     ),
     Hypothesis(
         "local derivative",

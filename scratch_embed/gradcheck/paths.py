@@ -87,7 +87,10 @@ def weighed(case: Case) -> str | None:
     at = int(np.argmax(np.abs(factors - 1)))
     if abs(factors[at] - 1) < 1e-7:  # each is right alone
         return None
-    return f"what sample {at} sends back comes times {_plainly(factors[at])}"
+    told = f"what sample {at} sends back comes times {_plainly(factors[at])}"
+    if np.diff(np.sort([*factors, 1.0])).min() > 1e-6:
+        told += ", each other one times another number, as where 1 / std or 1 / count is left out"
+    return told
 
 
 def _plainly(factor: float) -> str:

@@ -94,7 +94,7 @@ def coupling_added(case: Case) -> str | None:
 
 
 def coupling_weighed(case: Case) -> str | None:
-    """What goes round through a sum, a mean or a norm comes times a factor, row by row."""
+    """What goes round through a sum, a mean or a norm comes times a factor, by row or by column."""
     mask = _mask(case)
     if mask is None or case.right.ndim < 1:
         return None

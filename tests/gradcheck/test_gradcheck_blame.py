@@ -152,3 +152,47 @@ def test_no_cause_is_told_that_is_not_there():
     )
     (cause,) = gradcheck(stacked, leaf(2, 3), leaf(2, 3, seed=1, name="y")).causes
     assert cause.name == "wrong shape" and "return a tuple" in cause.sentence
+
+
+# ---- the numbers that a cause tells --------------------------------------------------------------
+
+
+def normed(std_kept: bool):
+    """(x - mean) / std of each row; backward may lose 1 / std."""
+
+    def forward(x):
+        std = x.std(axis=1, keepdims=True)
+        y = (x - x.mean(axis=1, keepdims=True)) / std
+        return y, (y, std)
+
+    def backward(dout, saved):
+        y, std = saved
+        dx = dout - dout.mean(axis=1, keepdims=True) - y * (dout * y).mean(axis=1, keepdims=True)
+        return dx / std if std_kept else dx
+
+    return differentiable(forward, backward, name="normed")
+
+
+def test_a_norm_without_its_std_is_told_by_the_factor_of_each_row():
+    x = Tensor(np.random.default_rng(0).standard_normal((4, 6)), requires_grad=True, name="x")
+    told = str(gradcheck(normed(std_kept=False), x))
+    std = x.data.std(axis=1)
+    at = int(np.argmax(np.abs(std - 1)))
+    told = " ".join(told.split())
+    assert f"what sample {at} sends back comes times {std[at]:.4g}, each other one" in told
+    assert "as where 1 / std or 1 / count is left out" in told
+    assert gradcheck(normed(std_kept=True), x).passed
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_goes_round_wrongly_is_told_by_its_factor_along_either_axis(axis):
+    def forward(x):
+        y = np.exp(x)
+        return (y / y.sum(axis, keepdims=True),) * 2
+
+    def backward(dout, y):
+        return y * (dout - 0.3 * (dout * y).sum(axis, keepdims=True))
+
+    x = Tensor(np.random.default_rng(0).uniform(1, 2, (4, 5)), requires_grad=True, name="x")
+    told = " ".join(str(gradcheck(differentiable(forward, backward, name="mine"), x)).split())
+    assert "a norm: what one entry sends to the others comes times 0.3" in told
