@@ -8,7 +8,7 @@ import numpy as np
 
 LESSON = 1
 LEVEL = "medium"
-IN_PLACE = ("E",)
+IN_PLACE = {"sgd_step": ("E",)}
 HINTS = """
 `E = E - ...` makes a new array, and the caller's table stays what it was. Change rows of E:
 `E[...] -= ...`, or subtract in place.

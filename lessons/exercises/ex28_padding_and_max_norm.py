@@ -8,7 +8,7 @@ import numpy as np
 
 LESSON = 19
 LEVEL = "medium"
-IN_PLACE = ("E",)
+IN_PLACE = {"shorten": ("E",)}
 HINTS = """
 For the padding: the scatter-add of `lookup_backward`, and then `dE[padding_idx] = 0`. Nothing else
 changes; in the forward the row is read like any other.

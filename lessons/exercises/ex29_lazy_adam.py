@@ -9,7 +9,7 @@ import numpy as np
 
 LESSON = 20
 LEVEL = "hard"
-IN_PLACE = ("E", "m", "v")
+IN_PLACE = {"lazy_adam_step": ("E", "m", "v")}
 HINTS = """
 Work on the rows: `m[rows] = 0.9 * m[rows] + 0.1 * grads`, and the same for v with `grads ** 2`.
 The rows are distinct, so assigning loses nothing.

@@ -10,7 +10,7 @@ from scratch_embed.text.corpus import python_text
 
 LESSON = 9
 LEVEL = "hard"
-IN_PLACE = ("E", "W")
+IN_PLACE = {"train": ("E", "W")}
 SECONDS = 60
 HINTS = """
 The tape has five lines: x = E[ids], h = tanh(x @ W), z = h @ E.T, p = softmax(z), loss. You have

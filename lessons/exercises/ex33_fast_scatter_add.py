@@ -9,7 +9,7 @@ from numba import njit
 
 LESSON = 23
 LEVEL = "hard"
-IN_PLACE = ("table",)
+IN_PLACE = {"scatter_add": ("table",)}
 SECONDS = 60
 HINTS = """
 Write two plain loops, over n and over d, with `table[ids[n], d] += values[n, d]` inside, and

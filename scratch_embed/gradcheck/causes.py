@@ -111,7 +111,8 @@ HYPOTHESES = [
     Hypothesis(
         "missing mean factor",
         p.missing_mean,
-        "{half} does not divide by {detail}: the gradient of a mean over n is 1/n of that of a sum",
+        "{half} sends {detail} times too much, as one that does not divide by {detail}: the "
+        "gradient of a mean over n is 1/n of that of a sum",
     ),
     Hypothesis("wrong axis", p.summed_wrongly, "{half} sums the gradient of {to} along {detail}"),
     Hypothesis("wrong axis", p.wrong_axis, "{half} cuts the gradient of {to} along {detail}"),
@@ -201,13 +202,6 @@ HYPOTHESES = [
         "variance or norm: left out, taken twice, a sum for a mean, or another power",
     ),
     Hypothesis(
-        "overwritten",
-        r.overwritten_beside,
-        "of {to} just the rows that ids name more than once are wrong, as where repeated ids are "
-        "overwritten by {half} instead of added, after grad[ids] += dout; np.add.at or "
-        "scatter_add sums them all",
-    ),
-    Hypothesis(
         "missing path",
         paths.one_reading,
         "{op} reads {to} by more than one batch of ids, and {half} adds up what one of them is "
@@ -254,6 +248,13 @@ HYPOTHESES = [
         "wrong weights",
         pattern.shares,
         "{half} sends each row the right numbers with wrong weights: {detail}",
+    ),
+    Hypothesis(
+        "overwritten",
+        r.overwritten_beside,
+        "of {to} just the rows that ids name more than once are wrong, as where repeated ids are "
+        "overwritten by {half} instead of added, after grad[ids] += dout; np.add.at or "
+        "scatter_add sums them all",
     ),
     Hypothesis(
         "entries left out",

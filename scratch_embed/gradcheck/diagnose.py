@@ -313,12 +313,15 @@ def reused(point) -> list[Cause]:
             for _ in range(2)
         )
         if any(np.shares_memory(np.asarray(a), np.asarray(b)) for a, b in zip(one, two)):
-            op = part.node.name
+            name, op = "workspace handed back", part.node.name
             sentence = (
                 f"{half(op)} hands back the same array at every call, so the second use of {op} "
                 "overwrites what the first one sent; make a new array"
             )
-            found.append(Cause("workspace handed back", op, sentence))
+            if part.grad.any() and same_bits(_answer(part, 2 * part.dout), part.grad):
+                name = "dout ignored"
+                sentence = f"{half(op)} hands back its first answer whatever dout comes"
+            found.append(Cause(name, op, sentence))
     return found
 
 

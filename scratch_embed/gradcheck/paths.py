@@ -29,6 +29,7 @@ def one_reading(case: Case) -> str | None:
     if case.right.ndim != 2:
         return None
     batches = [ids for ids in case.arrays("iu") if ids.size]
+    batches += [column for ids in batches if ids.ndim == 2 for column in ids.T]
     batches = [ids for ids in batches if ids.min() >= 0 and ids.max() < len(case.right)]
     for ids in batches if len(batches) > 1 else ():
         if case.dout.shape == (*ids.shape, case.right.shape[1]):

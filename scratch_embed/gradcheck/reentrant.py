@@ -19,9 +19,11 @@ from scratch_embed.tensor import Tensor, no_grad, tape
 def gradients(out: Tensor, cotangent: np.ndarray, tensors: list[Tensor]) -> list[np.ndarray]:
     """The gradient of each tensor by one backward, dense; zeros where none arrived.
 
-    Other leaves that `out` was computed from get their `.grad` back as it was.
+    Others that `out` was computed from and that backward would add to, leaves and tensors that
+    retain a gradient, get their `.grad` back as it was.
     """
-    others = [(t, t.grad) for t in tape(out) if t.node is None and t not in set(tensors)]
+    kept = [t for t in tape(out) if t.node is None or t.retains_grad]
+    others = [(t, t.grad) for t in kept if t not in set(tensors)]
     for tensor in tensors:
         tensor.grad = None
     try:

@@ -94,8 +94,6 @@ class Optimizer:
             told = "no parameter has a gradient, so none moves: was backward called, on their loss?"
             warnings.warn(told, RuntimeWarning, stacklevel=2)
         for param, state, held, options in ready:
-            for name in state.keys() - held.keys():
-                del state[name]  # of a momentum that is off: later it begins anew, as if resumed
             t = held.pop("t") + 1
             state.update(t=t, **held)
             self._move(param, list(held.values()), options | {"t": t})
@@ -104,12 +102,12 @@ class Optimizer:
     def state_dict(self) -> dict:
         """What a training needs to go on: {"options": [of each group], "state": [of each param]}.
 
-        Copies: the options with their values, and for each parameter t and the state arrays that
-        the rule keeps with these options.
+        Copies: the options with their values, and for each parameter t and the state arrays, also
+        of a momentum that is off now and may be on again.
         """
         states = []
         for param, state, options in self._each():
-            held = self._held(param, state, options) if state else {}
+            held = {**state, **self._held(param, state, options)} if state else {}
             states.append({k: v if k == "t" else np.copy(v) for k, v in held.items()})
         return {
             "options": [self._checked(group) for group in self.param_groups],
@@ -187,6 +185,7 @@ class Optimizer:
         if not given:
             here = {name: np.zeros(shapes[name], dtype) for name in shapes if name in self.state[k]}
             return {"t": 0, **here} if here else {}
+        shapes |= {n: s for n, s in self._in_all(param, options).items() if n in given}
         check_names(given, ("t", *shapes), f"parameter {k} of {type(self).__name__}")
         arrays = {
             name: fitted(given[name], np.empty(shape, dtype), f"state[{k}][{name!r}]").astype(dtype)
@@ -228,6 +227,10 @@ class Optimizer:
     def _keeps(self, shape: tuple[int, ...], options: dict) -> dict[str, tuple[int, ...]]:
         """The names and shapes of the state arrays of a parameter of this shape."""
         raise TypeError(f"{type(self).__name__} has no rule of its own; use SGD, Adam, ...")
+
+    def _in_all(self, param: Tensor, options: dict) -> dict[str, tuple[int, ...]]:
+        """The same with every option on: one that is off now may have been on, and be so again."""
+        return self._keeps(param.shape, dict.fromkeys(options, True))
 
     def _instead(self, options: dict) -> str | None:
         """What to use for a RowGrad, where the rule also moves rows that it does not name."""
@@ -283,8 +286,8 @@ class Optimizer:
         `state` itself stays as it is: another parameter may still be refused.
         """
         shapes = self._keeps(param.shape, options)
-        unknown = sorted(set(state) - set(shapes) - {"t"})
-        if unknown and "t" not in state:  # later it is what an option needed that is off now
+        known = self._in_all(param, options) if "t" in state else shapes
+        if unknown := sorted(set(state) - set(known) - {"t"}):
             raise KeyError(
                 f"state holds {unknown[0]!r}, which {type(self).__name__} would not use; it keeps "
                 f"{', '.join(map(repr, shapes)) or 'nothing'}"

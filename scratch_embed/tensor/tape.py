@@ -9,7 +9,6 @@ is the whole of the "topological sort".
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
+from scratch_embed.tensor.adding import adding
 from scratch_embed.tensor.stale import warn_of_steps
 from scratch_embed.watch import (
     Kept,
@@ -30,8 +30,6 @@ from scratch_embed.watch import (
     owner,
     written_since,
 )
-
-_adding = threading.RLock()  # `grad = grad + part` reads, adds and stores, and must not be torn
 
 
 class Node(NamedTuple):
@@ -185,7 +183,7 @@ class Variable:
         for a `.grad` that does not; TypeError where a gradient would have to be a whole number.
         """
         found = _gradients(self, self._seed(grad))
-        with _adding:
+        with adding:
             for tensor, total in found:
                 tensor._check_old(total)
             for tensor, total in found:

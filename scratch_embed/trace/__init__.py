@@ -29,6 +29,7 @@ from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor, tape
 from scratch_embed.trace.choice import Choice, checked
 from scratch_embed.trace.names import Names, variables
+from scratch_embed.trace.replay import alike, rerun
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, walk_backward, walk_forward
 from scratch_embed.watch import written_since
 from scratch_embed.working import Working
@@ -75,6 +76,8 @@ def traced(loss: Tensor, grad, names: dict[str, Tensor], scope: dict[int, str]) 
         _check_unmoved(tensor)
     book = Names(tensors, names, scope)
     forward = walk_forward(tensors, book)
+    for at in forward:
+        _check_same(at)
     backward, gradients = walk_backward(tensors, start, book)
     leaves = {book.of(tensor): book.kept(tensor) for tensor in tensors if tensor.node is None}
     return Trace(book.of(loss), start, forward, backward, leaves, gradients)
@@ -89,6 +92,22 @@ def _check_unmoved(tensor: Tensor) -> None:
                 f"{value.name or 'an input'} of {node.name} has been written to since forward, as "
                 "by a step of an optimiser: run forward again before it is told"
             )
+
+
+def _check_same(at: ForwardStep) -> None:
+    """RuntimeError where a step would give something else today: somebody has written to its input,
+    as `E.data -= lr * E.grad` does."""
+    given = {place: one.value for place, one in enumerate(at.inputs)}
+    try:
+        again = rerun(at, given)
+        moved = not alike(again, at.out) and alike(again, rerun(at, given))
+    except TypeError:  # it draws random numbers, or writes to what it is given
+        return
+    if moved:
+        raise RuntimeError(
+            f"{at.expression} gives other numbers than it did: one of these has been written to "
+            "since forward, as by a step; run forward again before it is told"
+        )
 
 
 def step(loss: Tensor, /, grad: np.ndarray | None = None, **names: Tensor) -> None:

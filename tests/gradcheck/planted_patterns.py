@@ -84,8 +84,35 @@ def _second_of_pair(dout, saved):
     return dE
 
 
-own("only the second of a pair", "wrong weights", _pair_sums, _second_of_pair, (V, D),
+def _second_with_minus(dout, saved):
+    shape, pairs = saved
+    dE = np.zeros(shape)
+    np.add.at(dE, pairs[:, 0], dout)
+    np.subtract.at(dE, pairs[:, 1], dout)
+    return dE
+
+
+MASK = np.array([[1.0, 1, 0], [1, 1, 1], [1, 0, 0]])
+BAGS = np.array([[0, 1, 1], [2, 0, 0], [4, 1, 1]])
+
+
+def _mean_of_bags(E, ids, mask):
+    return (E[ids] * mask[..., None]).sum(1) / mask.sum(1)[:, None], (E.shape, ids, mask)
+
+
+def _padding_counted(dout, saved):
+    shape, ids, mask = saved
+    dE = np.zeros(shape)
+    np.add.at(dE, ids, dout[:, None] * mask[..., None] / ids.shape[1])
+    return dE
+
+
+own("only the second of a pair", "missing path", _pair_sums, _second_of_pair, (V, D),
     given=(PAIRS,))  # fmt: skip
+own("the second of a pair with minus", "missing path", _pair_sums, _second_with_minus, (V, D),
+    given=(PAIRS,))  # fmt: skip
+own("padding counted in a mean", "wrong weights", _mean_of_bags, _padding_counted, (V, D),
+    given=(BAGS, MASK))  # fmt: skip
 
 # ---- state ---------------------------------------------------------------------------------------
 
@@ -107,6 +134,16 @@ def _used_twice(x):
     return op(x) + op(x * 2.0)
 
 
+def _keeps_its_answer(x):
+    kept = {}
+
+    def backward(dout, saved):
+        return kept.setdefault("dx", 2 * dout)
+
+    return differentiable(lambda a: (2 * a, ()), backward, name="mine")(x)
+
+
+plant("first answer kept", "dout ignored", _keeps_its_answer, (4, 3))
 plant("a layer that is used twice", "state outside", _used_twice, (4, 3))
 
 # ---- what nothing fits ---------------------------------------------------------------------------

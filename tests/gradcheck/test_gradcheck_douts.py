@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scratch_embed import functional as F
-from scratch_embed.gradcheck import gradcheck
+from scratch_embed.gradcheck import gradcheck, reentrant
 from scratch_embed.tensor import Tensor, differentiable
 
 
@@ -59,3 +59,12 @@ def test_multiples_of_dout_accuse_nobody_who_multiplies_it(size):
     E = Tensor(size * rng.standard_normal((5, 3)), requires_grad=True, name="E")
     report = gradcheck(lambda E: F.lookup(E, [[1, 2], [1, 4]]).sum(axis=1) * (1 / size), E)
     assert report.passed, report
+
+
+def test_a_gradient_that_a_tensor_on_the_way_retains_is_left_as_it_was():
+    x, W = (Tensor(np.ones((2, 2)), requires_grad=True) for _ in range(2))
+    h = F.tanh(x)
+    h.retain_grad()
+    h.grad = np.full((2, 2), 5.0)
+    assert gradcheck(lambda W: h @ W, W).passed and not reentrant(lambda W: h @ W, W)
+    assert h.grad.tolist() == [[5, 5], [5, 5]] and x.grad is None

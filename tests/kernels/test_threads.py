@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from scratch_embed.kernels import compiling, threads
-from scratch_embed.tensor.tape import _adding
+from scratch_embed.tensor.adding import adding
 from tests.kernels.processes import output
 
 TOGETHER = """
@@ -117,6 +117,30 @@ def test_a_fork_while_another_thread_imports_numba():
     output(WHILE_IMPORTING + WAITING % 20)
 
 
+WHILE_ADDING = """
+import os, sys, threading, time
+from scratch_embed import Tensor
+from scratch_embed.tensor.adding import adding
+holds = threading.Event()
+def add_slowly():
+    with adding:
+        holds.set()
+        time.sleep(0.5)
+threading.Thread(target=add_slowly).start()
+holds.wait()
+child = os.fork()
+if child == 0:
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    os._exit(0 if x.grad.tolist() == [2, 4] else 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_while_another_thread_adds_to_a_gradient():
+    output(WHILE_ADDING + WAITING % 20)
+
+
 def test_the_users_own_number_of_threads_in_numba_stays():
     code = """
 import numba, numpy as np
@@ -156,7 +180,7 @@ def test_an_interrupt_is_a_keyboard_interrupt_wherever_it_arrives():
     assert output(INTERRUPTED) == "KeyboardInterrupt"
 
 
-@pytest.mark.parametrize("lock", [_adding, threads._running, compiling.lock])
+@pytest.mark.parametrize("lock", [adding, threads._running, compiling.lock])
 def test_a_lock_that_ctrl_c_left_taken_stops_its_own_thread_never(lock):
     """Python 3.14 may leave one so, where Ctrl-C comes just as `with` has taken it."""
     taken = [lock.acquire(blocking=False) for _ in range(2)]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, RMSProp, RowGrad, Tensor
+from scratch_embed import SGD, Adam, RMSProp, RowGrad, Tensor
 from scratch_embed.functional import lookup
 from scratch_embed.optim import clip_grad_norm, warmup_cosine
 
@@ -173,3 +173,44 @@ def test_an_iterator_that_an_optimiser_has_used_up_is_told():
     SGD(params, lr=0.1)
     with pytest.raises(ValueError, match="params is empty: give a list, or optimizer.params"):
         clip_grad_norm(params, 1.0)
+
+
+def paused(make, saved: bool) -> list[float]:
+    """Momentum is off for a step in which one of two weights has no gradient, and on again."""
+    one, other = (Tensor([1.0], requires_grad=True) for _ in range(2))
+    optimizer = make([one, other])
+
+    def step(*grads):
+        for weight, grad in zip((one, other), grads):
+            weight.grad = None if grad is None else np.array([grad])
+        optimizer.step()
+
+    step(1.0, 1.0)
+    optimizer.momentum = 0.0
+    step(1.0, None)
+    if saved:
+        state = optimizer.state_dict()
+        optimizer = make([one, other])
+        optimizer.load_state_dict(state)
+    optimizer.momentum = 0.5
+    step(1.0, 1.0)
+    return [one.data[0], other.data[0]]
+
+
+@pytest.mark.parametrize("rule", [SGD, RMSProp])
+def test_a_momentum_that_is_off_and_on_again_is_resumed_to_the_same_bits(rule):
+    def make(params):
+        return rule(params, lr=0.1, momentum=0.5)
+
+    assert paused(make, saved=True) == paused(make, saved=False)
+
+
+@pytest.mark.parametrize("name", ["V", "exp_avg_sq"])
+def test_a_misspelt_state_array_is_told_beside_the_count_of_steps(name):
+    w = Tensor(np.ones(2), requires_grad=True)
+    optimizer = Adam([w], lr=0.1)
+    optimizer.state[0].update({"t": 100, "m": np.ones(2), name: np.ones(2)})
+    w.grad = np.ones(2)
+    with pytest.raises(KeyError, match=f"state holds '{name}', which Adam would not use"):
+        optimizer.step()
+    assert w.data.tolist() == [1, 1] and name in optimizer.state[0]

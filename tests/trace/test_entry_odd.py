@@ -284,3 +284,18 @@ def test_halves_that_are_no_plain_functions_are_walked_and_shown(
     assert "DIFFERS" not in str(walk)
     assert [walk.entry(step).value for step in (1, 4)] == [6.0, 3.0]
     assert walk.html(tmp_path / "walk.html").exists()
+
+
+def test_a_computed_table_that_is_looked_up_sparsely_in_float32(tmp_path):
+    """Its gradient comes as a RowGrad, and goes on through what computed it."""
+    rng = np.random.default_rng(0)
+    data = (100 + 0.01 * rng.standard_normal((4, 4))).astype(np.float32)
+    E = Tensor(data, requires_grad=True, name="E")
+    rows = F.lookup(F.layer_norm(E), [1, 2, 1], sparse=True)
+    walk = trace((rows * rng.standard_normal((3, 4)).astype(np.float32)).sum())
+    steps = [n for n, step in enumerate(walk.steps, 1) if getattr(step, "parts", None)]
+    for step in steps:
+        for part, given in enumerate(walk.steps[step - 1].parts):
+            for index in np.ndindex(given.value.shape):
+                assert str(walk.entry(step, (part, index)))
+    assert steps and walk.html(tmp_path / "walk.html").exists()

@@ -284,3 +284,25 @@ def test_a_name_that_a_terminal_would_obey_is_made_harmless(tmp_path):
 def test_a_sum_of_nothing_is_told():
     walk = trace(Tensor(np.ones((2, 0)), requires_grad=True).sum())
     assert " = 0" in str(walk) and "=  =" not in str(walk)
+
+
+def in_place(E):
+    E.data[...] -= 0.5 * E.grad
+
+
+def anew(E):
+    E.data = E.data - 0.5 * E.grad
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("step_by_hand", [in_place, anew])
+def test_after_a_step_by_hand_nothing_false_is_told(step_by_hand, dtype):
+    """A lookup saves no numbers of its table, so that backward does not notice."""
+    E = Tensor(np.arange(6, dtype=dtype).reshape(3, 2) / 10, requires_grad=True, name="E")
+    ids = np.array([1, 2, 1])
+    loss = (tanh(lookup(E, ids)) * np.arange(1, 7, dtype=dtype).reshape(3, 2)).sum()
+    loss.backward()
+    assert "agrees" in trace(loss).entry(8, (0, (1, 0))).text()
+    step_by_hand(E)
+    with pytest.raises(RuntimeError, match=r"lookup\(E, ids\) gives other numbers than it did"):
+        trace(loss)

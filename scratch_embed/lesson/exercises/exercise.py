@@ -3,7 +3,7 @@
     LESSON = 0                              the lesson that it belongs to
     LEVEL = "easy"                          easy, medium or hard
     HINTS = "..."                           paragraphs, asked for one at a time
-    IN_PLACE = ("table",)                   parameters that the functions change (optional)
+    IN_PLACE = {"scatter_add": ("table",)}  parameters that a function changes (optional)
     SECONDS = 60                            time for the check (optional)
 
     def lookup_backward(dout, ids, num_rows):
@@ -73,8 +73,9 @@ class Exercise:
         return [" ".join(block.split()) for block in blocks if block]
 
     @property
-    def in_place(self) -> tuple[str, ...]:
-        return self._constant("IN_PLACE", ())
+    def in_place(self) -> dict[str, tuple[str, ...]]:
+        """{function: its parameters that it is to change}"""
+        return self._constant("IN_PLACE", {})
 
     @property
     def seconds(self) -> int:

@@ -169,7 +169,8 @@ def hand_values(exercise: Exercise, trial: Trial, ours: types.ModuleType) -> Wro
                 if wrong:
                     shown = _first_name(example.source)
                     wrong.result = places.get(shown)
-                    wrong.variable = shown if shown in exercise.in_place else None
+                    changed = exercise.in_place.get(contract.name, ())
+                    wrong.variable = shown if shown in changed else None
                 first, done = first or wrong, done + (wrong is None)
     trial.found["hand values"] = f"{done} of {total} agree"
     return first

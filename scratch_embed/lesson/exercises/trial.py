@@ -89,9 +89,8 @@ class Trial:
         self, exercise: Exercise, yours: Mapping[str, Callable], ours: Mapping[str, Callable],
         timed: bool = True, clock: Callable[[], float] = time.perf_counter,
     ):  # fmt: skip
-        asked = {n: Asked(n, yours[n], ours[n], exercise.in_place) for n in yours}
+        asked = {n: Asked(n, yours[n], ours[n], exercise.in_place.get(n, ())) for n in yours}
         self.yours = SimpleNamespace(**asked)
-        self.in_place = exercise.in_place
         self.found: dict[str, str] = {}
         self.timed, self.clock = timed, clock
         self._cases = self._checks = self._entries = 0
@@ -124,7 +123,7 @@ class Trial:
         theirs, ours = copies(arguments), copies(arguments)
         expected = asked.ours(**ours)
         got, given = asked(**theirs), copies(arguments)
-        changes = [key for key in self.in_place if key in arguments]
+        changes = [key for key in asked.in_place if key in arguments]
 
         def same(wrong: Callable) -> bool:
             handed = copies(given)

@@ -49,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, a state, or a sentence."""
-        own = self.headers.get("Host", "").rpartition(":")[0] in (HOST, "localhost")
+        own = self.headers.get("Host", "").partition(":")[0] in (HOST, "localhost")
         if not own:  # a page from elsewhere that points its name at this machine
             return self._send(403, "text/plain", "This server answers only its own machine.")
         try:

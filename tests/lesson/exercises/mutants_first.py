@@ -155,7 +155,7 @@ FIRST = [
     *of(
         "cross_entropy",
         ("sum for mean", ".mean()", ".sum()", "cross_entropy_forward(logits, targets) is"),
-        ("not divided by N", "dloss * p / len(targets)", "dloss * p", "does not divide by 4"),
+        ("not divided by N", "dloss * p / len(targets)", "dloss * p", "does not divide by 4:"),
         ("no target", "p[np.arange(len(targets)), targets] -= 1", "", "forgets the target"),
         ("every row", "p[np.arange(len(targets)), targets] -= 1", "p[:, targets] -= 1",
          "from every row at every target"),

@@ -174,11 +174,12 @@ def test_a_mutant_of_the_check_itself_would_be_seen():
     def silent(table, x):
         pass
 
-    exercise = EXERCISES["fast_scatter_add"]  # its IN_PLACE is ("table",)
+    exercise = EXERCISES["fast_scatter_add"]  # which changes its table
     table = np.ones(3)
-    Trial(exercise, {"f": right}, {"f": right}).same("f", table=table, x=1.0)
-    with pytest.raises(Wrong, match=r"after f, table at \[0\] is 1 and should be 2"):
-        Trial(exercise, {"f": silent}, {"f": right}).same("f", table=table, x=1.0)
+    name, ours = "scatter_add", {"scatter_add": right}
+    Trial(exercise, ours, ours).same(name, table=table, x=1.0)
+    with pytest.raises(Wrong, match=r"after scatter_add, table at \[0\] is 1 and should be 2"):
+        Trial(exercise, {name: silent}, ours).same(name, table=table, x=1.0)
     assert table.tolist() == [1, 1, 1]
 
 

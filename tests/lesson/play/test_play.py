@@ -200,7 +200,9 @@ def test_the_server_answers_nonsense_in_a_sentence_and_strangers_not_at_all():
         assert ask(live, "/frame?typed=")[0] == 400
         assert ask(live, "/../../etc/passwd")[0] == 404
         assert ask(live, "http://[bad/", Host="localhost:80")[0] == 400
+        assert ask(live, "/", Host="localhost")[0] == 200  # as a browser says it for port 80
         assert ask(live, "/", Host="evil.example:80")[0] == 403
+        assert ask(live, "/", Host="evil.example")[0] == 403
 
 
 def test_ctrl_c_ends_it(monkeypatch, capsys):
