@@ -333,10 +333,11 @@ def _cell_ticks(ax, shape, rows, cols) -> None:
 
 
 def _matrix(array, name: str = "array") -> np.ndarray:
-    array = array_of(array, name).astype(np.float64)
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"{name} must be a table with cells, but its shape is {array.shape}.")
-    return array
+    array = array_of(array, name)
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind == "c":
+        its = f"its shape is {array.shape}, its dtype {array.dtype}"
+        raise ValueError(f"{name} must be a table with cells of real numbers, but {its}.")
+    return array.astype(np.float64)
 
 
 def _turned(cues, i):

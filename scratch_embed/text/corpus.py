@@ -71,7 +71,7 @@ def words(text: str) -> list[str]:
 
     Any alphabet counts as letters, and marks that stand above, below or behind a letter belong to
     it; what can be one letter with its mark becomes one (NFC). Digits and underscores are none, so
-    int64 gives "int".
+    int64 gives "int"; signs of a number that are no digits, a half or a square, count as letters.
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, but it is {type(text).__name__}.")

@@ -20,6 +20,7 @@ UNITS = ("character", "byte")
 TIES = ("first", "smallest")
 FEW, MANY = 20, 200  # updates: below the one a piece has hardly learned, from the other it has
 # One space may open a word. Letters, digits and signs never share one. Nothing is lost or changed.
+# Python's \w knows no difference between a letter and a half or a square, which stand with letters.
 _WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\w\s]|_)+|\s")
 
 

@@ -4,8 +4,8 @@ Letters in the fonts that Matplotlib ships, one family of fonts held out for eac
 Vision Transformer reads them as square patches; beside it stand a linear model on the pixels, and
 the same Transformer on patches that were cut wrongly: as a reshape without its transpose cuts them,
 into strips, and from shuffled pixels. A score need not show such a mistake: with ten seeds
-squares came out above the linear model and above shuffled pixels each time, and above strips four
-times. A strip of a row and a half is a piece of the picture, too.
+squares came out above the linear model each time, above shuffled pixels nine times, and above
+strips twice. A strip of a row and a half is a piece of the picture, too.
 """
 
 from __future__ import annotations

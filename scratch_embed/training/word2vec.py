@@ -72,7 +72,7 @@ def made() -> argparse.ArgumentParser:
         new.add_argument(f"--{name}", choices=choices, default=choices[0], help=told)
     add_numbers(new, NUMBERS)
     new.add_argument(
-        "--formats", nargs="+", choices=FORMATS, default=["npz"], metavar="FORMAT",
+        "--formats", nargs="+", action="extend", choices=FORMATS, metavar="FORMAT",
         help=f"files of vectors to write: {', '.join(FORMATS)} (default npz)",
     )  # fmt: skip
     return new
@@ -115,7 +115,7 @@ def work(run: Run) -> int:
 
 def files(options: argparse.Namespace) -> tuple[Path, ...]:
     """The files of vectors that are asked for."""
-    return tuple(options.out / f"vectors.{ending}" for ending in options.formats)
+    return tuple(options.out / f"vectors.{ending}" for ending in options.formats or ["npz"])
 
 
 def _word(word: str) -> str:

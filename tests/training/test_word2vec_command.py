@@ -53,7 +53,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_vectors_picture_and_results_are_written(text, tmp_path, capsys):
-    assert command(text, tmp_path / "a", "--formats", "npz", "bin", "tsv") == 0
+    assert command(text, tmp_path / "a", "--formats", "npz", "bin", "--formats", "tsv") == 0
     out = capsys.readouterr().out
     assert "40,000 words read, 50 different ones get a vector." in out
     assert names(tmp_path / "a") == [
