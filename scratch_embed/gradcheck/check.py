@@ -11,6 +11,7 @@ from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import overpaid
 from scratch_embed.gradcheck.compare import Place, agreement, judge, measure
+from scratch_embed.gradcheck.corners import across, split, together
 from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
@@ -77,38 +78,53 @@ def gradcheck(
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
         directional = mode == "directional" and not point.original
         quick = compare(_directions(point, rng)) if directional else None
-        if quick is not None and quick.passed:
+        if quick is not None and quick.passed and not quick.blind:
             return quick
         report = compare(_entries(point, max_entries, rng))
         all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
         if quick is not None and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
         if not report.agrees or point.coarse and not report.told:
-            report.causes = diagnose(point) or overpaid(report.rows)
+            report.causes = overpaid(report) or diagnose(point)
         return report
 
 
 def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
-    found, skipped = measure(point, methods, places)
     finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
     largest = [float(grad.max(initial=0)) for grad in finite]
-    rows = [
-        judge(point, place, got, rtol, largest[place.position]) for place, got in zip(places, found)
-    ]
-    tied = _together(point, places, rows)
-    told = [
-        judge(point, place, got, rtol, largest[place.position])
-        for place, got in zip(tied, measure(point, ["central"], tied)[0])
-    ]
-    rows += [row for row in told if row.verdict != KINK]
+
+    def judged(places: list[Place], methods: list[str]) -> list[Row]:
+        found.append((places, *measure(point, methods, places)))
+        return [
+            judge(point, place, got, rtol, largest[place.position])
+            for place, got in zip(places, found[-1][1])
+        ]
+
+    found = []
+    rows = judged(places, methods)
+    kinks = _kinks(point, places, rows)
+    for place, row in list(zip(places, rows)):
+        if row.index is None and row.verdict == KINK:
+            parts = split(point, place)
+            seen = {p.index for p in places if p.position == place.position} - {None}
+            kinks[place.position].update(parts.kinks)
+            rows.remove(row)
+            rows += judged([p for p in parts.places(place) if p.index not in seen], methods)
+    tied = judged(together(point, kinks), ["central"])
+    tied = [row for row in tied if row.verdict != KINK] + list(across(point, kinks, rtol))
+    alone = all(row.passed for row in rows)
+    if not all(row.passed for row in tied):
+        rows = [_on_a_kink(point, row, kinks) for row in rows]
+    rows += tied
     return Report(
         rows,
         name,
-        [m for m in methods if m not in skipped],
+        [m for m in methods if m not in found[0][2]],
         seed,
         RULE.format(rtol=rtol),
         problems=point.problems,
-        agreement=agreement(point, places, found, skipped),
+        agreement=agreement(point, *found[0]),
+        ties=alone and not all(row.passed for row in tied),
     )
 
 
@@ -128,24 +144,23 @@ def _entries(point: Point, limit: int, rng) -> list[Place]:
     return places
 
 
-def _together(point: Point, places: list[Place], rows: list[Row]) -> list[Place]:
-    """The way on which all entries of a tensor that are on a kink move together.
+def _on_a_kink(point: Point, row: Row, kinks: dict[int, set[tuple]]) -> Row:
+    entries = {(point.name(position), index) for position in kinks for index in kinks[position]}
+    return row._replace(verdict=KINK) if (row.parameter, row.index) in entries else row
 
-    Each of two equal largest numbers is on a kink, and may be paid anything from nothing to all.
-    If they move together there is no kink, and the sum of what they are paid is the slope.
-    """
-    found = []
+
+def _kinks(point: Point, places: list[Place], rows: list[Row]) -> dict[int, set[tuple]]:
+    """The entries of each tensor that are on a kink, also those at which backward agrees with the
+    mean of the slopes from left and right."""
+    kinks, way = {k: set() for k in range(len(point.checked))}, stream(0)
+    for place, row in zip(places, rows):
+        if place.index is not None and row.verdict == KINK:
+            kinks[place.position].add(place.index)
+    along = {place.position for place in places if place.index is None}
     for position, tensor in enumerate(point.checked):
-        kinks = [
-            place.index
-            for place, row in zip(places, rows)
-            if place.position == position and place.index is not None and row.verdict == KINK
-        ]
-        if len(kinks) > 1 and tensor not in point.original:
-            direction = np.zeros(tensor.shape)
-            direction[tuple(np.transpose(kinks))] = 1 / np.sqrt(len(kinks))
-            found.append(Place(position, None, direction))
-    return found
+        if position not in along and tensor.size > 1 and tensor not in point.original:
+            kinks[position].update(split(point, _direction(tensor, position, way)).kinks)
+    return kinks
 
 
 def _directions(point: Point, rng) -> list[Place]:

@@ -18,6 +18,7 @@ from scratch_embed.gradcheck.numeric import (
     farther,
     holding,
     is_kink,
+    jump,
 )
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG, Row
@@ -98,6 +99,8 @@ def judge(
         return said.row(doubted, KINK)
     if place.index is not None and is_kink(line, None, point.noise) and point.sound:
         return said.row(doubted, KINK)  # of several operations at once, each right by itself
+    if place.index is None and jump(line) > abs(said.row(near).difference):
+        return said.row(doubted, KINK)  # among many entries a kink so small is not seen as one
     return _decided(rows)._replace(true=true)
 
 

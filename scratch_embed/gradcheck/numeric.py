@@ -232,6 +232,12 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
     return len(jumps) > 1 and jumps[-1] > 0.5 * jumps[0]
 
 
+def jump(line: Line) -> float:
+    """How far the slopes from left and right are apart, at a short step."""
+    h, here = line.step(CENTRAL_STEP / 16), line(0.0)
+    return float(abs((line(h) - here) - (here - line(-h))) / h)
+
+
 def closer(line: Line, noise: float) -> Measured:
     """Central differences at ever smaller steps: the one with the least doubt about it.
 

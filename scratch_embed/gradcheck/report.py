@@ -77,6 +77,7 @@ class Report:
     worst : the first row, or None when nothing was checked
     causes : list of Cause, what the wrong gradient looks like (`.name`, `.op`, `.sentence`)
     agreement : how close the methods are to each other and to backward (`.gaps` by method)
+    ties : whether each entry by itself is right, and those on one kink get too much or too little
     problems : what is amiss beside the numbers, such as a backward that gives other bits twice
     methods, seed, rule : how it was measured
     """
@@ -91,10 +92,12 @@ class Report:
         problems: list[str] = (),
         causes: list = (),
         agreement=None,
+        ties: bool = False,
     ):
         self.rows = sorted(rows, key=_badness)
         self.name, self.methods, self.seed, self.rule = name, list(methods), seed, rule
         self.problems, self.causes, self.agreement = list(problems), list(causes), agreement
+        self.ties = ties and not self.problems
 
     @property
     def passed(self) -> bool:
@@ -113,6 +116,11 @@ class Report:
     def told(self) -> bool:
         """Whether anything could be told: not all is hidden by rounding or on a kink."""
         return any(row.verdict not in (KINK, NOISE) for row in self.rows)
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing could be told along a direction, which is to stand for all entries."""
+        return any(row.index is None and row.verdict in (KINK, NOISE) for row in self.rows)
 
     @property
     def worst(self) -> Row | None:

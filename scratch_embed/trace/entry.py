@@ -202,7 +202,8 @@ def _is_right_here(use: Use, index, incoming: np.ndarray, value: float, single: 
 def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[float, ...]:
     """(quotient, h, f(h), f(-h)) of the first step that agrees; of the largest, where none does.
 
-    A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside.
+    A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside. But its
+    rounding is larger: where it has not moved beyond that, it says what the first one says.
     """
     found = []
     for h in STEPS:
@@ -210,11 +211,19 @@ def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[
         slope, noise = (above - below) / (2 * h), ROUNDING * abs(above) / h
         found.append((slope, h, above, below))
         if _judge(slope, value, above, h, single):
-            return found[-1]
+            first = found[0][0]
+            if h == STEPS[0] or abs(slope - first) > noise or _bends(f, first, first - value):
+                return found[-1]
         told = noise <= 1e-2 * max(abs(value), abs(slope))  # or a smaller step tells nothing
         if not told and (value or h < STEPS[0]):  # of 0 one more: the first may end beyond a kink
             break
     return found[0]
+
+
+def _bends(f: Callable[[float], float], slope: float, gap: float) -> bool:
+    """Whether curvature may explain a gap: the quotient of a step twice as long is off by more."""
+    h = 2 * STEPS[0]
+    return bool(abs((f(h) - f(-h)) / (2 * h) - slope) > abs(gap))
 
 
 def _judge(slope: float, value: float, loss: float, h: float, single: bool) -> str:

@@ -55,3 +55,104 @@ def test_what_cannot_be_run_again_alone_has_no_kinks():
         dropout = planted.broken("dropout", wrong)
         report = gradcheck(lambda x, f=dropout: f(x, 0.5, np.random.default_rng(0)), x)
         assert [(c.name, c.op) for c in report.causes] == [(cause, "dropout")]
+
+
+# ---- a direction that comes to a kink ------------------------------------------------------------
+
+
+def pool(share: float):
+    """The largest of each pair, and to it `share` of what arrives; of equal ones to the first."""
+
+    def forward(x):
+        k = x.argmax(-1)[..., None]
+        return np.take_along_axis(x, k, -1)[..., 0], (k, x.shape)
+
+    def backward(dout, saved):
+        k, shape = saved
+        dx = np.zeros(shape)
+        np.put_along_axis(dx, k, share * dout[..., None], -1)
+        return dx
+
+    return differentiable(forward, backward, name="pool")
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kink_on_the_way_hides_no_wrong_gradient(mode, seed):
+    rng = np.random.default_rng(seed)
+    x = leaf(rng.integers(0, 3, (3, 4, 2)).astype(float))
+    W = leaf(rng.standard_normal((4, 2)))
+    for share, passed in ((1, True), (-1, False), (10, False), (0.5, False), (0, False)):
+        op = pool(share)
+        assert gradcheck(lambda x, W, op=op: op(x) @ W, x, W, mode=mode).passed == passed
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_row_of_zeros_before_relu_hides_no_lost_id(lost):
+    """Of 300 ids in a table of 500 rows, of which few are nudged one by one."""
+
+    def backward(dout, saved):
+        shape, ids = saved
+        dE = np.zeros(shape)
+        np.add.at(dE, ids[: len(ids) - lost], dout[: len(ids) - lost])
+        return dE
+
+    lookup = differentiable(lambda E, ids: (E[ids], (E.shape, ids)), backward, name="lookup")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        E, ids = rng.standard_normal((500, 8)), rng.integers(1, 500, 300)
+        E[0], ids[5] = 0, 0
+        report = gradcheck(lambda E, ids=ids: F.relu(lookup(E, ids)), leaf(E))
+        assert report.passed == (not lost), report
+
+
+# ---- ties ----------------------------------------------------------------------------------------
+
+
+def largest(pays):
+    return differentiable(lambda x: (x.max(-1), x), pays, name="largest")
+
+
+def shared(share: float):
+    return lambda g, x: g[:, None] * (x == x.max(-1, keepdims=True)) * share
+
+
+def first_and_half(g, x):
+    dx = shared(0.5)(g, x)
+    dx[np.arange(len(x)), x.argmax(-1)] = g
+    return dx
+
+
+@pytest.mark.parametrize(
+    ("pays", "passed"), [(shared(1 / 3), True), (shared(0.5), False), (shared(0.0), False)]
+)
+def test_three_that_share_are_paid_once_also_where_each_half_is_a_mean_of_slopes(pays, passed):
+    report = gradcheck(largest(pays), leaf(np.array([[1.0, 1.0, 1.0, 0.0]])))
+    assert (report.passed, report.cause) == (passed, None if passed else "ties")
+
+
+def test_of_two_that_share_one_is_paid_in_full_and_the_other_not():
+    x = leaf(np.array([[1.0, 1.0, 0.3, 0.0], [2.0, 2.0, -1.0, 0.5]]))
+    assert gradcheck(largest(first_and_half), x).cause == "ties"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "passed"),
+    [
+        (np.greater_equal, np.greater, True),
+        (np.greater_equal, np.greater_equal, False),  # paid twice
+        (np.greater, np.greater, False),  # not at all
+    ],
+)
+def test_two_inputs_that_are_equal_are_paid_once_together(first, second, passed):
+    def backward(g, saved):
+        a, b = saved
+        return g * first(a, b), g * second(b, a)
+
+    maximum = differentiable(lambda a, b: (np.maximum(a, b), (a, b)), backward, name="maximum")
+    a, b = leaf(np.array([1.0, 2.0, 0.5])), leaf(np.array([1.0, -1.0, 3.0]))
+    a.name, b.name = "a", "b"
+    report = gradcheck(maximum, a, b)
+    assert (report.passed, report.cause) == (passed, None if passed else "ties")
+    if not passed:
+        assert report.worst.parameter == "a and b" and report.worst.index is None

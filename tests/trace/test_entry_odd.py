@@ -299,3 +299,13 @@ def test_a_computed_table_that_is_looked_up_sparsely_in_float32(tmp_path):
             for index in np.ndindex(given.value.shape):
                 assert str(walk.entry(step, (part, index)))
     assert steps and walk.html(tmp_path / "walk.html").exists()
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(2.0, "agrees"), (2.02, "DIFFERS")])
+def test_a_small_gradient_beside_a_large_loss_is_judged_by_steps_that_tell(slope, verdict):
+    """Of a loss of 30 the quotient of a step of 1e-8 is rounded by 1 % of such a gradient."""
+    square = differentiable(lambda x: (x * x, x), lambda dout, x: slope * dout * x, name="square")
+    x = Tensor(np.array([[0.5, -0.3], [0.2, 0.7]]), requires_grad=True, name="x")
+    walk = trace((square(x) * 5e-4).sum() + 30)
+    for index in np.ndindex(x.shape):
+        assert verdict in walk.entry(len(walk), (0, index)).text()
