@@ -113,6 +113,8 @@ def across(
     seeds : how many (0, 1, ...), or which. With --quick at most three are run.
     budgets : training steps, or another unit of work that all ways spend alike.
     quick_budgets : the budgets of a --quick run; the shortest of `budgets` when not given.
+
+    Raises ValueError for a number that is not finite.
     """
     from tqdm import tqdm
 
@@ -124,7 +126,10 @@ def across(
     scores = {way: {int(b): np.zeros(len(seeds)) for b in budgets} for way in ways}
     jobs = [(way, b, k, seed) for way in ways for b in budgets for k, seed in enumerate(seeds)]
     for way, budget, k, seed in tqdm(jobs, desc="runs", disable=None, leave=False):
-        scores[way][budget][k] = run(seed, budget, **ways[way])
+        score = run(seed, budget, **ways[way])
+        if not np.isfinite(score):
+            raise ValueError(f"{way} with seed {seed} comes to {score}: not to be compared")
+        scores[way][budget][k] = score
     results = Results(scores, unit)
     current().results.append(results)
     return results

@@ -226,8 +226,8 @@ class ShardedEmbedding:
         Gradients since are forgotten, and of workers that do not know of it nothing is taken any
         more. Each worker may load by itself: the first brings the shards back, the others follow.
 
-        Raises FileNotFoundError without a manifest, ValueError for one of another table or cut, and
-        for a file that is missing or damaged; then all shards stay as they were.
+        Raises FileNotFoundError without a manifest or a file of it, ValueError for one of another
+        table or cut, and for a file that is damaged; then all shards stay as they were.
         """
         folder = Path(folder)
         said = self._manifest(folder)

@@ -47,6 +47,13 @@ share = Number(float, 0, True, "0 or more")
 positive = Number(float, 0, False, "above 0")
 
 
+def folder(text: str) -> Path:
+    """A path, for `type=`; "" is that of a variable that was not set, and not the folder here."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' is no folder; . is the one that you are in")
+    return Path(text)
+
+
 def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.ArgumentParser:
     """The parser of `scratch-embed NAME`, with the options that every command has.
 
@@ -56,7 +63,7 @@ def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.Argu
     made = argparse.ArgumentParser(prog=f"scratch-embed {name}", description=description)
     out = Path("build") / name
     made.add_argument(
-        "--out", type=Path, default=out, metavar="FOLDER",
+        "--out", type=folder, default=out, metavar="FOLDER",
         help=f"where results.json, results.png and all else go (default {out})",
     )  # fmt: skip
     add_numbers(made, [("seed", whole, 0, "NUMBER", "seed of the random generator")])

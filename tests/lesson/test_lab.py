@@ -26,6 +26,11 @@ def test_every_way_sees_every_seed_and_budget():
     assert results.scores["low"][1][2] == 9.2
 
 
+def test_a_number_that_compares_with_nothing_is_told_where_it_came_from():
+    with recording(Record("lab")), pytest.raises(ValueError, match="high with seed 1 comes to nan"):
+        across(lambda s, b, shift: np.nan if s and shift == 1 else 0.0, WAYS, seeds=2)
+
+
 def test_quick_runs_three_seeds_at_the_shortest_budget():
     with recording(Record("lab", options=Options(quick=True))):
         results = across(score, WAYS, seeds=5, budgets=(2, 5))

@@ -79,3 +79,15 @@ def test_a_text_that_cannot_be_read_is_told_before_anything_runs(tmp_path, capsy
     out, err = capsys.readouterr()
     assert not out and told in err and "text.txt" in err
     assert len(err.splitlines()) == 1
+
+
+def test_a_text_in_which_no_word_is_rare_is_refused_in_a_sentence(tmp_path, capsys):
+    """There is no row with one update to be judged."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefghij"), 5)) for _ in range(120)]
+    path = tmp_path / "even.txt"
+    path.write_text(" ".join(rng.choice(words, 30_000)), encoding="utf-8")
+    assert main(LESSONS, ["1", "--text", str(path)]) == 1
+    told = capsys.readouterr()
+    assert "no word is read in one batch alone" in told.out + told.err
+    assert "= B) worse" not in told.out

@@ -35,6 +35,7 @@ def made() -> argparse.ArgumentParser:
     [
         (["--steps", "0"], "argument --steps: '0' is not a whole number, 1 or more"),
         (["--steps", "many"], "'many' is not a whole number"),
+        (["--out", ""], "argument --out: '' is no folder"),
         (["--seed", "-1"], "'-1' is not a whole number, 0 or more"),
         (["--rate", "inf"], "'inf' is not a number, above 0"),
         (["--rate", "nan"], "'nan' is not a number, above 0"),
