@@ -89,5 +89,5 @@ def test_a_text_in_which_no_word_is_rare_is_refused_in_a_sentence(tmp_path, caps
     path.write_text(" ".join(rng.choice(words, 30_000)), encoding="utf-8")
     assert main(LESSONS, ["1", "--text", str(path)]) == 1
     told = capsys.readouterr()
-    assert "no word is read in one batch alone" in told.out + told.err
+    assert "has no rare ones to judge" in told.out + told.err
     assert "= B) worse" not in told.out
