@@ -22,6 +22,7 @@ from scratch_embed.gradcheck.report import WRONG, Row
 from scratch_embed.tensor import Tensor
 
 MOST = 128  # parts of one direction that are looked along
+MANY = 4096  # entries: of a tensor with more only the rows are told apart
 
 
 class Split(NamedTuple):
@@ -46,20 +47,24 @@ def split(point: Point, place: Place) -> Split:
     """
     tensor, size = point.checked[place.position], np.abs(place.direction)
     whole = np.sign(place.direction) * (0.5 + size / max(float(size.max()), 1e-300))
-    smooth, left, kinks = np.zeros(whole.size, bool), np.zeros(whole.size, bool), []
-    pieces, looked = [np.arange(whole.size)], 0
+    units = whole.size if whole.size <= MANY else len(whole)
+    smooth, left, kinks = np.zeros(whole.shape, bool), np.zeros(whole.shape, bool), []
+    pieces, looked = [np.arange(units)], 0
     while pieces:
         piece, looked = pieces.pop(0), looked + 1
-        mask = np.isin(np.arange(whole.size), piece).reshape(whole.shape)
+        mask = np.zeros(whole.shape, bool)
+        mask.reshape(units, -1)[piece] = True
         if looked > MOST:
-            left[piece] = True
+            left |= mask
         elif not is_kink(_line(point, tensor, whole * mask), None, point.noise):
-            smooth[piece] = True
-        elif len(piece) == 1:
+            smooth |= mask
+        elif len(piece) > 1:
+            pieces += np.array_split(piece, 2)
+        elif units == whole.size:
             kinks.append(tuple(map(int, np.unravel_index(piece[0], whole.shape))))
         else:
-            pieces += np.array_split(piece, 2)
-    return Split(smooth.reshape(whole.shape), kinks, left.reshape(whole.shape))
+            left |= mask
+    return Split(smooth, kinks, left)
 
 
 def _line(point: Point, tensor: Tensor, direction: np.ndarray) -> Line:
