@@ -6,7 +6,9 @@ trace has kept; so it does not matter what has become of the tensors since.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,7 +61,8 @@ def _run(at: ForwardStep, values: list) -> tuple:
     """(out, saved) of a step's forward, which a learner may have let refuse what it was not made
     for, in any way."""
     try:
-        return at.node.forward(*values, **at.node.options)
+        with redirect_stdout(io.StringIO()):  # what it prints, it has printed once
+            return at.node.forward(*values, **at.node.options)
     except Exception as error:
         told = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise TypeError(f"{at.op} does not run with other numbers: {told}") from error

@@ -309,3 +309,15 @@ def test_a_small_gradient_beside_a_large_loss_is_judged_by_steps_that_tell(slope
     walk = trace((square(x) * 5e-4).sum() + 30)
     for index in np.ndindex(x.shape):
         assert verdict in walk.entry(len(walk), (0, index)).text()
+
+
+def test_what_a_forward_prints_is_not_printed_again_for_each_nudge(capsys):
+    def forward(x):
+        print("forward of", x.shape)
+        return x * x, x
+
+    square = differentiable(forward, lambda dout, x: 2 * dout * x, name="square")
+    loss = square(leaf(3)).sum()
+    walk = trace(loss)
+    assert "agrees" in walk.entry(len(walk)).text()
+    assert capsys.readouterr().out == "forward of (3,)\n"
