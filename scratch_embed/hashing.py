@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.arguments import check_count, check_unmasked
-from scratch_embed.kernels.ids import count_ids
 
 # FNV-1a for 64 bits: Fowler, Noll & Vo, http://www.isthe.com/chongo/tech/comp/fnv/
 FNV_OFFSET = 0xCBF29CE484222325
@@ -142,11 +141,11 @@ def collisions(tokens, num_buckets: int, seed: int = 0) -> Collisions:
     distinct = np.unique(keys(tokens))
     n = check_count(len(distinct), "the number of distinct tokens")
     m = check_count(num_buckets, "num_buckets")
-    counts = count_ids(buckets(distinct, m, seed))
+    counts = np.unique(buckets(distinct, m, seed), return_counts=True)[1]  # of those with a token
     return Collisions(
         num_tokens=n,
         num_buckets=m,
-        used=int((counts > 0).sum()),
+        used=len(counts),
         expected_used=m * _hit(m, n),
         sharing=int(counts[counts > 1].sum()),
         expected_sharing=n * _hit(m, n - 1),

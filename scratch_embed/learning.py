@@ -69,7 +69,7 @@ class Learning:
         with lean(), np.errstate(all="ignore"):
             loss = self._loss(self.rng)
             self._check_fresh(loss)
-            self.check(loss.item())
+            before = self.check(loss.item())  # it may be a view of a weight, which will move
             loss.backward()
             if all(param.grad is None for param in rule.params):
                 raise ValueError("loss was computed without any weight that the optimiser moves")
@@ -78,7 +78,7 @@ class Learning:
             with uninterrupted():  # a step is taken whole, and counted
                 rule.step()
                 self.step += 1
-        return loss.item()
+        return before
 
     def _check_fresh(self, loss) -> None:
         if not isinstance(loss, Tensor) or loss.size != 1:

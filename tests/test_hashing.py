@@ -87,6 +87,8 @@ def test_collisions_counted_and_expected():
     assert large.used == pytest.approx(large.expected_used, rel=0.02)
     assert large.pairs == pytest.approx(large.expected_pairs, rel=0.05)
     assert "20,000 tokens in 10,000 buckets" in str(large)
+    most = collisions(np.arange(1000), 1 << 63)  # only the buckets with a token take room
+    assert (most.used, most.sharing, most.largest) == (1000, 0, 1)
 
 
 def test_hashed_rows_add_up_with_their_signs():

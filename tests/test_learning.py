@@ -179,3 +179,12 @@ def test_a_buffer_that_a_loss_fills_twice_is_told():
     with pytest.raises(RuntimeError, match="mul kept its input 1"):
         learning.take()
     assert model.a.data.tolist() == [0, 1]
+
+
+def test_the_loss_before_the_step_is_told_also_where_it_is_a_view_of_a_weight():
+    for view in (lambda w: w, lambda w: w.reshape(())):
+        model = Layer()
+        model.w = Tensor(np.array([5.0]), requires_grad=True)
+        optimizer = SGD(model.parameters(), lr=1.0)
+        learning = Learning(model, optimizer, 0, lambda rng, m=model, view=view: view(m.w))
+        assert (learning.take(), model.w.data.tolist()) == (5.0, [4.0])

@@ -62,7 +62,8 @@ def sum_forward(a, axis=None, keepdims: bool = False):
     AxisError, a ValueError, for one that is not there; a single number has none.
     """
     check_flag(keepdims, "keepdims")  # several axes are one tuple: x.sum((0, 1))
-    axes = _axes(axis, np.ndim(a))
+    a = np.asarray(a)  # of a single number
+    axes = _axes(axis, a.ndim)
     return sum_over(a, axes, keepdims), SumSaved(a.shape, axes, keepdims)
 
 
@@ -78,7 +79,8 @@ def mean_forward(a, axis=None, keepdims: bool = False):
     Where an empty array leaves no mean to take, as (0, 3) along axis 1, the answer is empty.
     """
     check_flag(keepdims, "keepdims")
-    axes = _axes(axis, np.ndim(a))
+    a = np.asarray(a)
+    axes = _axes(axis, a.ndim)
     total = sum_over(a, axes, keepdims)
     if total.size and not a.size:
         raise ValueError(

@@ -72,7 +72,8 @@ def tied_cross_entropy_forward(
     real = np.finfo(np.result_type(h, weight)).dtype
     shape = (*h.shape[:-1], len(weight))
     targets, scale = check_targets(targets, shape, real, ignore_index, reduction)
-    chunk = min(CHUNK, -(-len(targets) // 8) or 1) if chunk is None else check_count(chunk, "chunk")
+    chunk = min(CHUNK, -(-len(targets) // 8)) if chunk is None else check_count(chunk, "chunk")
+    chunk = min(chunk, len(targets)) or 1
     saved = TiedCrossEntropySaved(h, weight, targets, scale, chunk, [])
     loss, *grads = _in_chunks(saved)
     saved.grads.append(tuple(grads))
