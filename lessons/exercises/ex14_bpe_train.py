@@ -67,6 +67,7 @@ def check(trial):
     odd = ["a.b", "axb", "a.b", " a b", " a b", "(a)"]
     for words in ([], [""], ["a", "b"], odd, ["LO", "Low", "low", "LOW", "lo"]):
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=3)
+    trial.same("train", mistakes=MISTAKES, words=odd, num_merges=0)
 
 
 def _random_words(rng):

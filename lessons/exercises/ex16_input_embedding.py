@@ -96,10 +96,13 @@ def check(trial):
             ids=ids,
             segments=segments,
         )
-    for T, rows in ((4, 3), (4, 1), (2, 1)):
+    many = np.repeat(ids, 3, axis=0)  # more sequences than rows of position, none of them too long
+    trial.same("input_embedding", ids=many, segments=np.repeat(segments, 3, axis=0), token=token,
+               position=position, segment=segment)  # fmt: skip
+    for B, T, rows in ((2, 4, 3), (2, 4, 1), (2, 2, 1), (1, 4, 1)):
         because = f"for {T} positions and {rows} rows of position"
         trial.raises("input_embedding", ValueError, because,
-                     ids=ids[:, :T], segments=segments[:, :T], token=token,
+                     ids=ids[:B, :T], segments=segments[:B, :T], token=token,
                      position=position[:rows], segment=segment)  # fmt: skip
 
 

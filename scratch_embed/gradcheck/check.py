@@ -11,7 +11,7 @@ from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import overpaid
 from scratch_embed.gradcheck.compare import Place, agreement, judge, measure
-from scratch_embed.gradcheck.corners import across, split, together
+from scratch_embed.gradcheck.corners import split, tied
 from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
@@ -93,7 +93,7 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
     finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
     largest = [float(grad.max(initial=0)) for grad in finite]
 
-    def judged(places: list[Place], methods: list[str]) -> list[Row]:
+    def judged(places: list[Place]) -> list[Row]:
         found.append((places, *measure(point, methods, places)))
         return [
             judge(point, place, got, rtol, largest[place.position])
@@ -101,7 +101,7 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
         ]
 
     found = []
-    rows = judged(places, methods)
+    rows = judged(places)
     kinks = _kinks(point, places, rows)
     for place, row in list(zip(places, rows)):
         if row.index is None and row.verdict == KINK:
@@ -109,13 +109,11 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
             seen = {p.index for p in places if p.position == place.position} - {None}
             kinks[place.position].update(parts.kinks)
             rows.remove(row)
-            rows += judged([p for p in parts.places(place) if p.index not in seen], methods)
-    tied = judged(together(point, kinks), ["central"])
-    tied = [row for row in tied if row.verdict != KINK] + list(across(point, kinks, rtol))
-    alone = all(row.passed for row in rows)
-    if not all(row.passed for row in tied):
+            rows += judged([p for p in parts.places(place) if p.index not in seen])
+    ties, alone = list(tied(point, kinks, rtol)), all(row.passed for row in rows)
+    if not all(row.passed for row in ties):
         rows = [_on_a_kink(point, row, kinks) for row in rows]
-    rows += tied
+    rows += ties
     return Report(
         rows,
         name,
@@ -124,7 +122,7 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
         RULE.format(rtol=rtol),
         problems=point.problems,
         agreement=agreement(point, *found[0]),
-        ties=alone and not all(row.passed for row in tied),
+        ties=alone and not all(row.passed for row in ties),
     )
 
 

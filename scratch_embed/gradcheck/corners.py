@@ -9,19 +9,20 @@ the slope.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scratch_embed.gradcheck.compare import Place
-from scratch_embed.gradcheck.numeric import Line, central, is_kink
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, closer, farther, is_kink
 from scratch_embed.gradcheck.point import Point
-from scratch_embed.gradcheck.report import WRONG, Row
+from scratch_embed.gradcheck.report import OK, WRONG, Row
 from scratch_embed.tensor import Tensor
 
 MOST = 128  # parts of one direction that are looked along
+MOST_TIED = 16  # entries on kinks that are looked at for a kink that they share
 MANY = 4096  # entries: of a tensor with more only the rows are told apart
 
 
@@ -71,59 +72,104 @@ def _line(point: Point, tensor: Tensor, direction: np.ndarray) -> Line:
     return point.line(tensor, None, direction / max(float(np.linalg.norm(direction)), 1.0))
 
 
-def together(point: Point, kinks: dict[int, set[tuple[int, ...]]]) -> list[Place]:
-    """The way on which all entries of a tensor that are on a kink move together, for each."""
-    found = []
-    for position, entries in kinks.items():
-        tensor = point.checked[position]
-        if len(entries) > 1 and tensor not in point.original:
-            direction = np.zeros(tensor.shape)
-            direction[tuple(np.transpose(sorted(entries)))] = 1 / np.sqrt(len(entries))
-            found.append(Place(position, None, direction))
-    return found
+class Entry(NamedTuple):
+    """One entry of one of the tensors that are checked, and which way it moves."""
+
+    position: int
+    index: tuple[int, ...]
+    sign: float = 1.0
 
 
-class _Several:
-    """Lines through several tensors, on which they move at the same time; a `Line` to who asks."""
+class Way:
+    """Entries of one or several tensors that move at the same time; a `Line` to who asks."""
 
     side = 0
 
-    def __init__(self, lines: list[Line]):
-        self.lines = lines
+    def __init__(self, point: Point, entries: Sequence[Entry]):
+        self.loss, self.moves = point.loss, []
+        for position in dict.fromkeys(entry.position for entry in entries):
+            tensor = point.checked[position]
+            direction = np.zeros(tensor.shape)
+            for entry in entries:
+                if entry.position == position:
+                    direction[entry.index] = entry.sign
+            self.moves.append((tensor, tensor.data.copy(), direction))
+        most = max(float(np.abs(start * way).max()) for _, start, way in self.moves)
+        self.scale = max(1.0, most)
 
     def step(self, h: float) -> float:
-        return h * max(line.scale for line in self.lines)
+        return h * self.scale
 
     def __call__(self, t: float):
-        for line in self.lines:
-            line.tensor.data[...] = line.start + t * line.direction
+        for tensor, start, direction in self.moves:
+            tensor.data[...] = start + t * direction
         try:
-            return self.lines[0].loss()
+            return self.loss()
         finally:
-            for line in self.lines:
-                line.tensor.data[...] = line.start
+            for tensor, start, _ in self.moves:
+                tensor.data[...] = start
 
 
-def across(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> Iterator[Row]:
-    """The same for the inputs of one operation, such as the two of a maximum, where it is wrong."""
-    inputs = defaultdict(dict)
-    for part in point.walk.parts:
-        position = point.places.get(part.tensor)
-        if kinks.get(position) and part.tensor not in point.original:
-            inputs[part.node.line][position] = None
-    for positions in dict.fromkeys(map(tuple, inputs.values())):
-        places = []
-        for position in positions:
-            direction = np.zeros(point.checked[position].shape)
-            direction[tuple(np.transpose(sorted(kinks[position])))] = 1.0
-            places.append(Place(position, None, direction))
-        line = _Several([point.line(point.checked[p.position], None, p.direction) for p in places])
-        if len(positions) < 2 or is_kink(line, None, point.noise):
-            continue
-        got = central(line, point.noise)
-        paid = [p.of(point.grads[p.position]) + p.of(point.missing[p.position]) for p in places]
-        backward, noise = sum(paid), 8 * got.noise
-        gap, size = abs(backward - got.value), max(abs(got.value), *map(abs, paid))
-        if not gap <= (allowed := rtol * size + noise):
-            names = " and ".join(map(point.name, positions))
-            yield Row(names, None, None, backward, got.value, gap, allowed, WRONG, noise)
+def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> Iterator[Row]:
+    """What is paid to those together that share a kink, of one tensor or of several."""
+    entries = [
+        Entry(position, index)
+        for position in kinks
+        if point.checked[position] not in point.original
+        for index in sorted(kinks[position])
+    ]
+    for group in _sharing(point, entries[:MOST_TIED]):
+        ways = dict.fromkeys(map(tuple, (_alike(group), group)))
+        for entries in ways if len(group) > 1 else ():
+            way = Way(point, entries)
+            if not is_kink(way, None, point.noise):
+                yield _row(point, entries, way, rtol)
+                break
+
+
+def _sharing(point: Point, entries: list[Entry]) -> list[list[Entry]]:
+    """The entries in groups of those that share a kink, and which way each moves, as far as two of
+    them alone tell that.
+
+    Of two that share none the slopes jump by as much whether they move the same way or not.
+    """
+    groups = [[entry] for entry in entries]
+    for one, two in itertools.combinations(entries, 2):
+        first, second = (next(g for g in groups if each in _alike(g)) for each in (one, two))
+        sign = 0.0 if first is second else _shared(point, one, two)
+        if sign:
+            known = {entry[:2]: entry.sign for entry in (*first, *second)}
+            turned = sign * known[one[:2]] * known[two[:2]]
+            first += [entry._replace(sign=turned * entry.sign) for entry in second]
+            groups.remove(second)
+    return groups
+
+
+def _alike(group: list[Entry]) -> list[Entry]:
+    return [entry._replace(sign=1.0) for entry in group]
+
+
+def _shared(point: Point, one: Entry, two: Entry) -> float:
+    """0 for two that share no kink, 1 where moving them the same way lessens the jump, or -1."""
+    same, opposite = (_jump(Way(point, [one, two._replace(sign=sign)])) for sign in (1.0, -1.0))
+    doubt = 1e-3 * max(abs(same), abs(opposite)) + 64 * point.noise / CENTRAL_STEP
+    if abs(same - opposite) <= doubt:
+        return 0.0
+    return 1.0 if abs(same) < abs(opposite) else -1.0
+
+
+def _jump(way: Way) -> float:
+    h = way.step(CENTRAL_STEP)
+    return float(way(h) + way(-h) - 2 * way(0.0)) / h
+
+
+def _row(point: Point, group: Sequence[Entry], way: Way, rtol: float) -> Row:
+    got = min(closer(way, point.noise), farther(way, point.noise), key=lambda one: one.noise)
+    stated = [grad + missing for grad, missing in zip(point.grads, point.missing)]
+    paid = [entry.sign * float(stated[entry.position][entry.index]) for entry in group]
+    backward, noise = sum(paid), 8 * got.noise
+    gap, size = abs(backward - got.value), max(abs(got.value), *map(abs, paid))
+    allowed = rtol * size + noise
+    names = " and ".join(dict.fromkeys(point.name(entry.position) for entry in group))
+    verdict = OK if gap <= allowed else WRONG
+    return Row(names, None, None, backward, float(got.value), gap, allowed, verdict, noise)

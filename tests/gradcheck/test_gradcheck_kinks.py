@@ -156,3 +156,39 @@ def test_two_inputs_that_are_equal_are_paid_once_together(first, second, passed)
     assert (report.passed, report.cause) == (passed, None if passed else "ties")
     if not passed:
         assert report.worst.parameter == "a and b" and report.worst.index is None
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda x: F.relu(largest(shared(1.0))(x)), lambda x: largest(shared(1.0))(x)]
+)
+def test_one_lone_kink_does_not_hide_ties_that_are_paid_twice(fn):
+    x = leaf(np.array([[2.0, 2.0, 1.0], [0.0, -1.0, -3.0]]))
+    assert gradcheck(fn, x).cause == "ties"
+
+
+def test_two_equal_sizes_of_opposite_sign_are_paid_once():
+    def pays(share):
+        return lambda g, x: share * np.sign(x) * (abs(x) == abs(x).max(-1)[:, None]) * g[:, None]
+
+    for share, cause in ((1.0, "ties"), (0.5, None)):
+        size = differentiable(lambda x: (abs(x).max(-1), x), pays(share), name="size")
+        assert gradcheck(size, leaf(np.array([[2.0, -2.0, 1.0]]))).cause == cause
+
+
+def test_two_kinks_that_cancel_are_not_taken_for_one():
+    """clip pays nothing at either bound: moved up, one number begins to count, and one ceases."""
+    clip = differentiable(
+        lambda x: (np.clip(x, -1, 1), x), lambda g, x: g * (abs(x) < 1), name="clip"
+    )
+    assert gradcheck(lambda x: clip(x).sum(), leaf(np.array([1.0, -1.0, 0.5]))).passed
+
+
+@pytest.mark.parametrize("f", [F.log, F.sqrt, lambda x: F.exp(x * 2000.0)])
+def test_what_comes_together_is_measured_by_steps_that_suit(f):
+    def backward(g, saved):
+        a, b = saved
+        return g * (a >= b), g * (a < b)
+
+    maximum = differentiable(lambda a, b: (np.maximum(a, b), (a, b)), backward, name="maximum")
+    a, b = leaf(np.array([1e-3, 2e-3])), leaf(np.array([1e-3, 1e-3]))
+    assert gradcheck(lambda a, b: f(maximum(a, b)), a, b).passed

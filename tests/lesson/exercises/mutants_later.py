@@ -111,6 +111,8 @@ LATER = [
         "input_embedding",
         ("too long is not seen", "len(position) < T", "False",
          "must raise ValueError for 4 positions"),
+        ("the batch for the time", "len(position) < T", "len(position) < len(ids)",
+         "4 positions, and only 5 rows"),
         ("one more is not seen", "len(position) < T", "len(position) + 1 < T",
          "must raise ValueError for 2 positions and 1 rows"),
         ("segments overwritten", "np.add.at(dsegment, segments, dout)",
