@@ -80,6 +80,10 @@ def check(trial):
     trial.same("state_forward", mistakes=FORWARD, E=40 * E, ids=ids, t=t)
     dstate = rng.standard_normal(3)
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=40 * E, ids=ids, t=t)
+    short = 40 * E  # beside a short row, scores of others lie far above its own
+    short[ids[t]] /= 40
+    trial.same("state_forward", mistakes=FORWARD, E=short, ids=ids, t=t)
+    trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=short, ids=ids, t=t)
 
 
 def _state(E, ids, query):

@@ -239,6 +239,7 @@ class Variable:
         return grad
 
     def _check_old(self, grad: np.ndarray | RowGrad) -> None:
+        check_unmasked(self.grad, ".grad")
         if self.grad is not None and np.shape(self.grad) != grad.shape:
             raise ValueError(
                 f".grad of {self.name or 'a leaf'} has shape {np.shape(self.grad)}, so nothing of "

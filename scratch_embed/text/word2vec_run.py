@@ -154,7 +154,8 @@ class Training:
         ]
         for name in ("epoch", "start", "first"):
             check_count(state[name], name, 0)
-        if state["start"] >= self.size or state["start"] % STRETCH or state["first"] > STRETCH:
+        most = STRETCH + self.tables.block  # the last block of a stretch may end beyond it
+        if state["start"] >= self.size or state["start"] % STRETCH or state["first"] >= most:
             raise ValueError(f"start {state['start']}, first {state['first']}: of another text")
         curve = [[check_count(done, "curve", 0), float(loss)] for done, loss in state["curve"]]
         type(self.rng.bit_generator)(0).state = state["rng"]  # raises for one of another kind

@@ -174,7 +174,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
                     f"{begun[name]}; leave it out, or begin another run in another --out"
                 )
     run = Run(made.prog, options, saved, usual)
-    if not saved and maker(options.out) not in (None, made.prog):
+    if maker(options.out) not in (None, made.prog):
         raise ValueError(
             f"{options.out} holds a run of {maker(options.out)}, which would be written over: give "
             f"another --out, or remove {options.out / 'results.json'}"

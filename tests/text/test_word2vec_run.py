@@ -193,3 +193,14 @@ def test_a_state_is_a_copy_and_is_taken_over_whole_or_not_at_all():
         np.testing.assert_array_equal(training.tables.vectors, now)
     training.load_state_dict(best)
     np.testing.assert_array_equal(training.tables.vectors, then)
+
+
+def test_a_last_block_may_end_beyond_its_stretch(monkeypatch):
+    """As with 105 workers and more, whose block is longer than a stretch."""
+    monkeypatch.setattr(word2vec_run, "STRETCH", 30_000)
+    ids = np.random.default_rng(0).integers(0, 50, 30_000)
+    settings = Settings(dim=4, subsample_at=0, workers=4, epochs=1)
+    training = finished(Training(ids, np.bincount(ids), settings))
+    again = Training(ids, np.bincount(ids), settings)
+    again.load_state_dict(training.state_dict())
+    assert again.finished
