@@ -169,7 +169,7 @@ def _row(point: Point, group: Sequence[Entry], way: Way, rtol: float) -> Row:
     paid = [entry.sign * float(stated[entry.position][entry.index]) for entry in group]
     backward, noise = sum(paid), 8 * got.noise
     gap, size = abs(backward - got.value), max(abs(got.value), *map(abs, paid))
-    allowed = rtol * size + noise
+    allowed = max(rtol * size + noise, np.finfo(float).tiny)
     names = " and ".join(dict.fromkeys(point.name(entry.position) for entry in group))
     verdict = OK if gap <= allowed else WRONG
     return Row(names, None, None, backward, float(got.value), gap, allowed, verdict, noise)

@@ -246,6 +246,9 @@ class Report:
         for name in dict.fromkeys(row.parameter for row in self.rows if not row.passed):
             rows = [row for row in self.rows if row.parameter == name and row.index]
             wrong = sorted({row.index[0] for row in rows if not row.passed})
+            if not wrong and self.ties:
+                places.append(f"{name} where those move together that share a kink")
+                continue
             if not wrong:
                 beside = ", in entries that were not sampled" if rows else ""
                 places.append(f"{name} along a random direction{beside}")

@@ -156,6 +156,7 @@ def test_two_inputs_that_are_equal_are_paid_once_together(first, second, passed)
     assert (report.passed, report.cause) == (passed, None if passed else "ties")
     if not passed:
         assert report.worst.parameter == "a and b" and report.worst.index is None
+        assert "a and b where those move together that share a kink" in str(report)
 
 
 @pytest.mark.parametrize(
