@@ -196,3 +196,9 @@ def test_what_goes_round_wrongly_is_told_by_its_factor_along_either_axis(axis):
     x = Tensor(np.random.default_rng(0).uniform(1, 2, (4, 5)), requires_grad=True, name="x")
     told = " ".join(str(gradcheck(differentiable(forward, backward, name="mine"), x)).split())
     assert "a norm: what one entry sends to the others comes times 0.3" in told
+
+
+def test_a_wrong_slope_of_one_number_is_not_told_as_a_forgotten_target():
+    square = differentiable(lambda x: (x * x, x), lambda dout, x: 3 * dout * x, name="square")
+    x = Tensor(0.7, requires_grad=True, name="x")
+    assert gradcheck(square, x).cause == "wrong slope"
