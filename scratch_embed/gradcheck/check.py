@@ -93,15 +93,14 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
     finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
     largest = [float(grad.max(initial=0)) for grad in finite]
 
-    def judged(places: list[Place]) -> list[Row]:
-        found.append((places, *measure(point, methods, places)))
+    def judged(places: list[Place], found: list[dict]) -> list[Row]:
         return [
             judge(point, place, got, rtol, largest[place.position])
-            for place, got in zip(places, found[-1][1])
+            for place, got in zip(places, found)
         ]
 
-    found = []
-    rows = judged(places)
+    found, skipped = measure(point, methods, places)
+    rows = judged(places, found)
     kinks = _kinks(point, places, rows)
     for place, row in list(zip(places, rows)):
         if row.index is None and row.verdict == KINK:
@@ -109,7 +108,8 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
             seen = {p.index for p in places if p.position == place.position} - {None}
             kinks[place.position].update(parts.kinks)
             rows.remove(row)
-            rows += judged([p for p in parts.places(place) if p.index not in seen])
+            new = [p for p in parts.places(place) if p.index not in seen]
+            rows += judged(new, measure(point, methods, new)[0])
     ties, alone = list(tied(point, kinks, rtol)), all(row.passed for row in rows)
     if not all(row.passed for row in ties):
         rows = [_on_a_kink(point, row, kinks) for row in rows]
@@ -117,11 +117,11 @@ def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Re
     return Report(
         rows,
         name,
-        [m for m in methods if m not in found[0][2]],
+        [m for m in methods if m not in skipped],
         seed,
         RULE.format(rtol=rtol),
         problems=point.problems,
-        agreement=agreement(point, *found[0]),
+        agreement=agreement(point, places, found, skipped),
         ties=alone and not all(row.passed for row in ties),
     )
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
+    CENTRAL_STEP,
     METHODS,
     NUMERATORS,
     Line,
     Measured,
     central,
+    clearer,
     closer,
-    farther,
     holding,
     is_kink,
     jump,
@@ -83,8 +84,7 @@ def judge(
     line = _line(point, place)
     if said.zero or all(row.passed for row in rows.values()):
         if said.hidden(found[best]) and not line.side:
-            told = min(farther(line, point.noise), closer(line, point.noise), key=_doubt)
-            return said.row(told)._replace(true=true)
+            return said.row(clearer(line, point.noise))._replace(true=true)
         return _decided(rows)._replace(true=true)
     near, real = closer(line, point.noise), [m for m in found if m != "complex"]
     doubted = next((found[m] for m in real if not rows[m].passed), near)
@@ -99,13 +99,9 @@ def judge(
         return said.row(doubted, KINK)
     if place.index is not None and is_kink(line, None, point.noise) and point.sound:
         return said.row(doubted, KINK)  # of several operations at once, each right by itself
-    if place.index is None and jump(line) > abs(said.row(near).difference):
+    if place.index is None and abs(jump(line, CENTRAL_STEP / 16)) > abs(said.row(near).difference):
         return said.row(doubted, KINK)  # among many entries a kink so small is not seen as one
     return _decided(rows)._replace(true=true)
-
-
-def _doubt(measured: Measured) -> float:
-    return measured.noise
 
 
 class _Said(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.compare import Place
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, closer, farther, is_kink
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, clearer, is_kink, jump
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Row
 from scratch_embed.tensor import Tensor
@@ -151,20 +151,16 @@ def _alike(group: list[Entry]) -> list[Entry]:
 
 def _shared(point: Point, one: Entry, two: Entry) -> float:
     """0 for two that share no kink, 1 where moving them the same way lessens the jump, or -1."""
-    same, opposite = (_jump(Way(point, [one, two._replace(sign=sign)])) for sign in (1.0, -1.0))
+    ways = (Way(point, [one, two._replace(sign=sign)]) for sign in (1.0, -1.0))
+    same, opposite = (jump(way, CENTRAL_STEP) for way in ways)
     doubt = 1e-3 * max(abs(same), abs(opposite)) + 64 * point.noise / CENTRAL_STEP
     if abs(same - opposite) <= doubt:
         return 0.0
     return 1.0 if abs(same) < abs(opposite) else -1.0
 
 
-def _jump(way: Way) -> float:
-    h = way.step(CENTRAL_STEP)
-    return float(way(h) + way(-h) - 2 * way(0.0)) / h
-
-
 def _row(point: Point, group: Sequence[Entry], way: Way, rtol: float) -> Row:
-    got = min(closer(way, point.noise), farther(way, point.noise), key=lambda one: one.noise)
+    got = clearer(way, point.noise)
     stated = [grad + missing for grad, missing in zip(point.grads, point.missing)]
     paid = [entry.sign * float(stated[entry.position][entry.index]) for entry in group]
     backward, noise = sum(paid), 8 * got.noise
