@@ -11,7 +11,6 @@ import numpy as np
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.numeric import gradient
 from scratch_embed.gradcheck.predictions import close
-from scratch_embed.gradcheck.report import WRONG, Report
 from scratch_embed.gradcheck.walk import plain, same_bits
 from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
@@ -78,16 +77,6 @@ def assigned(point) -> list[Cause]:
             )
             found.append(Cause("missing path", "", sentence))
     return found
-
-
-def overpaid(report: Report) -> list[Cause]:
-    """Entries on a kink that are each paid what is due once."""
-    sentence = (
-        "entries of {} that are equal share a kink, as two largest numbers do, and what they get "
-        "does not sum to the slope of moving them together: pay one of them, or each a part"
-    )
-    names = [r.parameter for r in report.rows if r.index is None and r.verdict == WRONG]
-    return [Cause("ties", "", sentence.format(name)) for name in names if report.ties]
 
 
 def hidden(point) -> list[Cause]:

@@ -11,13 +11,14 @@ from functools import partial
 
 import numpy as np
 
+from scratch_embed.gradcheck.again import in_place, reused, unsteady, writer, writes_inputs
 from scratch_embed.gradcheck.beside import AT_MOST, TOO_MANY, assigned, hidden, off_the_tape
-from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
-from scratch_embed.gradcheck.kinks import takes_a_side
+from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, name_cause
+from scratch_embed.gradcheck.kinks import cancelling, takes_a_side
 from scratch_embed.gradcheck.numeric import Loss, gradient, may_be
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, changes_saved, looked_up, plain, same_bits
+from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
@@ -36,7 +37,9 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
-        found += reused(point) or hidden(point) or point.crooked
+        found += reused(point) or cancelling(point.walk.parts, _runs_again)
+    if not found:
+        found += hidden(point) or point.crooked
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
     return list(dict.fromkeys(found))[:MOST]
 
@@ -135,6 +138,10 @@ def _right_alone(part: Part) -> np.ndarray | None:
     return part.grad if right is not None and takes_a_side(part, right) else right
 
 
+def _runs_again(part: Part) -> bool:
+    return part.tensor.dtype.kind == "f" and not _too_many(part) and _alone(part) is not None
+
+
 def _right_in_total(point, part: Part) -> np.ndarray | None:
     """The same for an input that is a leaf: what is owed to it, less what others gave."""
     if part.tensor not in point.places or part.tensor.size > TOO_MANY:
@@ -187,65 +194,6 @@ def rounded(part: Part) -> Cause:
     return Cause("single precision", part.node.name, sentence)
 
 
-def unsteady(point) -> list[Cause]:
-    """Operations whose forward or backward answers otherwise the second time."""
-    found = []
-    for part in point.walk.parts:
-        if point.drifts and _differs(part):
-            op = part.node.name.removesuffix("_backward")
-            sentence = (
-                f"forward of {op} is random: the same inputs give different outputs, so there is "
-                "no derivative; draw outside, or start the Generator afresh at every call"
-            )
-            found.append(Cause("not deterministic", part.node.name, sentence))
-            continue
-        one, two, three = (_answer(part, part.dout.copy(order="K")) for _ in range(3))
-        if same_bits(one, two) and same_bits(two, three):
-            continue
-        op = part.node.name
-        if close(two - one, three - two, 1e-9):
-            sentence = f"{half(op)} adds to what it keeps from call to call: start from zeros"
-            found.append(Cause("stale gradient", op, sentence))
-        elif _uses_up(part):
-            found.append(writer(changes_saved(part.node)))
-        else:
-            sentence = (
-                f"{half(op)} is random: the same call gives different gradients, as from "
-                "np.empty, which is not np.zeros, or from a Generator"
-            )
-            found.append(Cause("not deterministic", op, sentence))
-    if point.drifts and not found:
-        sentence = (
-            "fn is random, or counts its calls, between its operations: the same inputs give "
-            "different outputs, so there is no derivative"
-        )
-        found.append(Cause("not deterministic", "", sentence))
-    return found
-
-
-def _uses_up(part: Part) -> bool:
-    """Whether it is forward's saved values that backward changes, in an object of any kind: with
-    those of a new forward each time, it answers the same."""
-    given = [plain(value) for value in part.node.inputs]
-
-    def anew() -> np.ndarray:
-        saved = part.node.forward(*given, **part.node.options)[1]
-        return _answer(
-            part._replace(node=part.node._replace(saved=saved, kept=[])), part.dout.copy()
-        )
-
-    try:
-        return same_bits(anew(), anew())
-    except Exception:  # noqa: BLE001  it is not the same function at every call
-        return False
-
-
-def _answer(part: Part, dout: np.ndarray) -> np.ndarray:
-    """What its backward hands to its input for another dout."""
-    grads = [grad for tensor, grad in part.node.gradients(dout) if tensor is part.tensor]
-    return np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape)
-
-
 def crooked(parts: list[Part]) -> list[Cause]:
     """Operations whose backward is right for this dout, and not for a multiple of it, or not where
     it lies otherwise in memory."""
@@ -255,94 +203,3 @@ def crooked(parts: list[Part]) -> list[Cause]:
         cause = name_cause(case, part.tensor.name or f"input {part.place}", OF_THIS_DOUT_ONLY)
         found += [] if cause is None else [cause]
     return list(dict.fromkeys(found))
-
-
-def _differs(part: Part) -> bool:
-    """Whether forward gives other bits for the same inputs, one call after the other."""
-    given = [plain(value) for value in part.node.inputs]
-    outs = [np.asarray(part.node.forward(*given, **part.node.options)[0]) for _ in range(2)]
-    return not same_bits(*outs)
-
-
-def writes_inputs(point) -> list[Cause]:
-    """Operations whose forward writes into what it was given, which others still need.
-
-    Shown their inputs once more, and turned about: relu in place changes nothing the second time.
-    """
-    found = []
-    for part in point.walk.parts:
-        for turned in (False, True):
-            given = [_copy(plain(value), turned) for value in part.node.inputs]
-            kept = [_copy(value) for value in given]
-            try:
-                with np.errstate(all="ignore"):
-                    part.node.forward(*given, **part.node.options)
-            except Exception:  # noqa: BLE001, S112  it does not take them turned about
-                continue
-            for place, (one, two) in enumerate(zip(given, kept)):
-                if isinstance(one, np.ndarray) and not same_bits(one, two):
-                    found.append(_writes(part, place))
-    return found
-
-
-def _copy(value, turned: bool = False):
-    """An array again; turned about, numbers change their sign and ids their order."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
-        return value
-    copy = value.copy()
-    if turned:
-        copy = -copy if copy.dtype.kind == "f" else np.flip(copy).copy()
-    return copy
-
-
-def _writes(part: Part, place: int) -> Cause:
-    op, name = part.node.name, getattr(part.node.inputs[place], "name", None)
-    sentence = (
-        f"forward of {op} changes {name or f'its input {place}'} in place, and whoever computed or "
-        "gave it still needs the old numbers; write into a new array"
-    )
-    return Cause("in-place input", op, sentence)
-
-
-def reused(point) -> list[Cause]:
-    """Operations whose backward hands back the same memory, its own workspace, at every call."""
-    found = []
-    for part in point.walk.parts:
-        one, two = (
-            [g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor]
-            for _ in range(2)
-        )
-        if any(np.shares_memory(np.asarray(a), np.asarray(b)) for a, b in zip(one, two)):
-            name, op = "workspace handed back", part.node.name
-            sentence = (
-                f"{half(op)} hands back the same array at every call, so the second use of {op} "
-                "overwrites what the first one sent; make a new array"
-            )
-            if part.grad.any() and same_bits(_answer(part, 2 * part.dout), part.grad):
-                name = "dout ignored"
-                sentence = f"{half(op)} hands back its first answer whatever dout comes"
-            found.append(Cause(name, op, sentence))
-    return found
-
-
-def in_place(name: str) -> Cause:
-    """The cause when fn writes to one of its inputs."""
-    sentence = (
-        f"forward changes {name} in place, so the second call sees other numbers than the first; "
-        "write out = f(x) into a new array"
-    )
-    return Cause("in-place input", "", sentence)
-
-
-def writer(problem: str) -> Cause:
-    """The cause when a backward writes to what it was given."""
-    return Cause("in-place gradient", "", f"{problem}; write into a new array")
-
-
-def once_only(op: str) -> Cause:
-    """The cause when a backward has used up what its forward saved."""
-    sentence = (
-        f"{half(op)} can be called once only: it changes what forward saved, as saved.pop() "
-        "does; read it and leave it there, for a second backward must add the same once more"
-    )
-    return Cause("called once", op, sentence)

@@ -7,10 +7,12 @@ are weighed by less than 0, left and right change places for these.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import numpy as np
 
+from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.walk import Part, plain
 
 STEPS = 1e-6, 1e-7, 1e-8  # of the size of the input: a kink stays, what is curved goes straight
@@ -28,6 +30,25 @@ def takes_a_side(part: Part, right: np.ndarray) -> bool:
         return False
     same = np.abs(part.grad - right) <= 1e-7 * np.abs(right).max(initial=0)  # NaN is not
     return all(_may_be(part, tuple(at)) for at in np.argwhere(~same))
+
+
+def cancelling(parts: Iterable[Part], runs: Callable[[Part], bool]) -> list[Cause]:
+    """Operations on kinks that are gone from fn as a whole, as those of relu(x) - relu(-x) at 0.
+
+    runs : whether the forward of one can be run again alone.
+    """
+    sentence = (
+        "forward of {} meets a kink here, where {} may take a side and be right by itself; "
+        "together the sides that were taken are no slope of fn, whose own kink is gone or "
+        "elsewhere: check at another point, or write fn without it"
+    )
+    found = []
+    for part in parts:
+        op = part.node.name
+        if runs(part) and any(_may_be(part, at) for at in np.ndindex(part.tensor.shape)):
+            words = sentence.format(op.removesuffix("_backward"), half(op))
+            found.append(Cause("kinks that cancel", op, words))
+    return found
 
 
 def _may_be(part: Part, at: tuple[int, ...]) -> bool:

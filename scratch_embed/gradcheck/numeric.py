@@ -288,7 +288,7 @@ def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> 
     with holding([tensor]):
         if found is None:
             found = [richardson(Line(loss, tensor, i, edits=True), 0.0).value for i in places]
-        elif not _is_analytic(loss, tensor):
+        elif not is_analytic(loss, tensor):
             noise = loss.rounding()
             lines = [Line(loss, tensor, index, edits=True) for index in places]
             found = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
@@ -316,7 +316,7 @@ def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[f
         return None
 
 
-def _is_analytic(loss: Loss, tensor: Tensor) -> bool:
+def is_analytic(loss: Loss, tensor: Tensor) -> bool:
     """Whether the complex step agrees with Richardson's along a random direction."""
     direction = np.random.default_rng(0).standard_normal(tensor.shape)
     direction /= max(float(np.abs(direction).max(initial=0)), 1.0)

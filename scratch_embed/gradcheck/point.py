@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from scratch_embed.gradcheck import surrogates
+from scratch_embed.gradcheck.again import once_only
 from scratch_embed.gradcheck.beside import misshapen
 from scratch_embed.gradcheck.causes import Cause, half
-from scratch_embed.gradcheck.diagnose import crooked, is_sound, once_only
+from scratch_embed.gradcheck.diagnose import crooked, is_sound
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import (
     backward_again,

@@ -58,6 +58,7 @@ class Source:
             self.done += len(data)
             whole, more = rest + data, bool(data)
             cut = max(map(whole.rfind, SPACES)) if more else len(whole)
+            cut -= whole[cut - 1 : cut + 1] == b"\r\n"  # which is one line end
             if cut <= 0 and more:
                 if len(whole) > LONGEST:
                     raise ValueError(
@@ -66,7 +67,6 @@ class Source:
                     )
                 rest = whole
                 continue
-            cut -= whole[cut - 1 : cut + 1] == b"\r\n"  # which is one line end
             text, rest = whole[:cut], whole[cut:]
             yield _decode(name, text, offset, line)
             offset, line = offset + cut, line + text.count(b"\n")

@@ -193,3 +193,9 @@ def test_what_comes_together_is_measured_by_steps_that_suit(f):
     maximum = differentiable(lambda a, b: (np.maximum(a, b), (a, b)), backward, name="maximum")
     a, b = leaf(np.array([1e-3, 2e-3])), leaf(np.array([1e-3, 1e-3]))
     assert gradcheck(lambda a, b: f(maximum(a, b)), a, b).passed
+
+
+def test_kinks_that_are_gone_from_the_whole_are_no_hidden_path():
+    """relu(x) - relu(-x) is x, whose slope is 1 at 0 too, and both relus pay 0 there."""
+    report = gradcheck(lambda x: F.relu(x) - F.relu(-x), leaf(np.array([0.0, 1.0, -2.0])))
+    assert (report.cause, {cause.op for cause in report.causes}) == ("kinks that cancel", {"relu"})

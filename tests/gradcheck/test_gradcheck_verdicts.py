@@ -154,6 +154,9 @@ def test_operations_that_are_not_analytic_are_not_blamed():
     assert report.passed
     assert "stands alone" in str(report)
     assert gradcheck(absolute, of(0.5, -2.0), method="complex").passed  # a real step arbitrates
+    for nothing in (0.0, 0.5):  # the complex step says 0 as well
+        wrong = differentiable(lambda a: (np.abs(a), a), lambda g, a, k=nothing: k * g * a, "abs")
+        assert not gradcheck(wrong, of(0.5, -2.0), method="complex").passed
 
     floats = differentiable(lambda a: (np.floor(a) + a, ()), lambda g, s: g, "floors")
     report = gradcheck(floats, of(0.5, -2.2), method="all")

@@ -118,6 +118,7 @@ def test_standard_input_and_the_standard_text(monkeypatch):
         ("text".encode("utf-16"), r"0xff at offset 0 \(line 1\).*iconv -f UTF-16"),
         (b"fine words " * 9 + b"\0", "holds a zero byte at offset 99: it is a binary file"),
         (b"x" * 5000, "has no space within 4,096 bytes, from offset 0 on; is it text"),
+        (b"fine\r\n" + b"x" * 5000, "has no space within 4,096 bytes, from offset 4 on"),
         (b"", "is empty"),
     ],
 )

@@ -1,10 +1,7 @@
-"""Kinks that several entries share: which entries they are, and what can be told all the same.
+"""Kinks that several entries share: what is paid to them together.
 
-Along a direction in which one entry comes to a kink nothing can be said. So the direction is cut in
-halves, and these again where they meet one, until the entries on kinks stand alone; what is left of
-the direction is judged. Each of two equal largest numbers is on a kink, and may be paid anything
-from nothing to all. If they move together there is no kink, and the sum of what they are paid is
-the slope.
+Each of two equal largest numbers is on a kink, and may be paid anything from nothing to all. If
+they move together there is no kink, and the sum of what they are paid is the slope.
 """
 
 from __future__ import annotations
@@ -15,61 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.compare import Place
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, clearer, is_kink, jump
+from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump
 from scratch_embed.gradcheck.point import Point
-from scratch_embed.gradcheck.report import OK, WRONG, Row
-from scratch_embed.tensor import Tensor
+from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 
-MOST = 128  # parts of one direction that are looked along
-MOST_TIED = 16  # entries on kinks that are looked at for a kink that they share
-MANY = 4096  # entries: of a tensor with more only the rows are told apart
-
-
-class Split(NamedTuple):
-    """A direction in parts."""
-
-    smooth: np.ndarray  # the entries that move without a kink, as a mask of the tensor's shape
-    kinks: list[tuple[int, ...]]  # those that are each on one
-    left: np.ndarray  # those of which it was not found out
-
-    def places(self, place: Place) -> list[Place]:
-        """What to compare in place of the direction."""
-        parts = [mask for mask in (self.smooth, self.left) if mask.any()]
-        ways = [Place(place.position, None, place.direction * mask) for mask in parts]
-        return [*ways, *(Place(place.position, index) for index in self.kinks)]
-
-
-def split(point: Point, place: Place) -> Split:
-    """Cut a direction into what meets kinks and what does not.
-
-    Looked along is one whose numbers are all of size 1/2 to 3/2: where one is near 0 a kink would
-    not be seen, and where two are alike not that of two equal largest numbers.
-    """
-    tensor, size = point.checked[place.position], np.abs(place.direction)
-    whole = np.sign(place.direction) * (0.5 + size / max(float(size.max()), 1e-300))
-    units = whole.size if whole.size <= MANY else len(whole)
-    smooth, left, kinks = np.zeros(whole.shape, bool), np.zeros(whole.shape, bool), []
-    pieces, looked = [np.arange(units)], 0
-    while pieces:
-        piece, looked = pieces.pop(0), looked + 1
-        mask = np.zeros(whole.shape, bool)
-        mask.reshape(units, -1)[piece] = True
-        if looked > MOST:
-            left |= mask
-        elif not is_kink(_line(point, tensor, whole * mask), None, point.noise):
-            smooth |= mask
-        elif len(piece) > 1:
-            pieces += np.array_split(piece, 2)
-        elif units == whole.size:
-            kinks.append(tuple(map(int, np.unravel_index(piece[0], whole.shape))))
-        else:
-            left |= mask
-    return Split(smooth, kinks, left)
-
-
-def _line(point: Point, tensor: Tensor, direction: np.ndarray) -> Line:
-    return point.line(tensor, None, direction / max(float(np.linalg.norm(direction)), 1.0))
+MOST = 16  # entries on kinks that are looked at
 
 
 class Entry(NamedTuple):
@@ -118,13 +66,23 @@ def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> I
         if point.checked[position] not in point.original
         for index in sorted(kinks[position])
     ]
-    for group in _sharing(point, entries[:MOST_TIED]):
+    for group in _sharing(point, entries[:MOST]):
         ways = dict.fromkeys(map(tuple, (_alike(group), group)))
         for entries in ways if len(group) > 1 else ():
             way = Way(point, entries)
             if not is_kink(way, None, point.noise):
                 yield _row(point, entries, way, rtol)
                 break
+
+
+def overpaid(report: Report) -> list[Cause]:
+    """Entries on a kink that are each paid what is due once."""
+    sentence = (
+        "entries of {} that are equal share a kink, as two largest numbers do, and what they get "
+        "does not sum to the slope of moving them together: pay one of them, or each a part"
+    )
+    names = [r.parameter for r in report.rows if r.index is None and r.verdict == WRONG]
+    return [Cause("ties", "", sentence.format(name)) for name in names if report.ties]
 
 
 def _sharing(point: Point, entries: list[Entry]) -> list[list[Entry]]:
