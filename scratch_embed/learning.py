@@ -118,9 +118,12 @@ class Learning:
     def load_state_dict(self, state: Mapping) -> None:
         """Go on where `state_dict` was taken: with all of it, or after an error with nothing.
 
-        Raises what the two `load_state_dict` raise, and ValueError for another number or kind of
-        generators.
+        Raises what the two `load_state_dict` raise, KeyError for a state that lacks a part, and
+        ValueError for another number or kind of generators.
         """
+        if missing := self.state_dict().keys() - state.keys():
+            names = ", ".join(sorted(missing))
+            raise KeyError(f"the state lacks {names}: it is not what Learning.state_dict() made")
         step = check_count(state["step"], "state['step']", 0)
         load = [self.model.loading(state["model"]), self.optimizer.loading(state["optimizer"])]
         generators = [self.rng, *self.model.generators()]

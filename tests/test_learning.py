@@ -39,7 +39,8 @@ SPOILED = {
         lambda state: state.update({"rngs of layers": [{"bit_generator": "MT19937"}]}),
         "MT19937|PCG64",
     ),
-    "no step": (lambda state: state.pop("step"), "step"),
+    "no step": (lambda state: state.pop("step"), "lacks step: it is not"),
+    "another's state": (dict.clear, "lacks model, optimizer, rng, rngs of layers, step: it is not"),
     "half a step": (lambda state: state.update(step=2.5), r"state\['step'\]"),
     "a step before the first": (lambda state: state.update(step=-1), r"state\['step'\]"),
 }  # fmt: skip

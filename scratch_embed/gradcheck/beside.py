@@ -11,11 +11,13 @@ import numpy as np
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.numeric import gradient
 from scratch_embed.gradcheck.predictions import close
+from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import plain, same_bits
 from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
 
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
+ASIDE = 1e-3  # how far beside a point a kink is behind us
 AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
 
 
@@ -77,6 +79,22 @@ def assigned(point) -> list[Cause]:
             )
             found.append(Cause("missing path", "", sentence))
     return found
+
+
+def right_beside(point) -> bool:
+    """Whether backward is what nudging says a little beside the point, where no kink is met."""
+    rng, tensors = np.random.default_rng(0), point.checked
+    start = [tensor.data.copy() for tensor in tensors]
+    if any(tensor.size > TOO_MANY for tensor in tensors):
+        return False
+    try:
+        for tensor in tensors:
+            tensor.data[...] += ASIDE * rng.standard_normal(tensor.shape)
+        got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
+        return all(close(g, gradient(point.loss, t), 1e-6) for t, g in zip(tensors, got))
+    finally:
+        for tensor, data in zip(tensors, start):
+            tensor.data[...] = data
 
 
 def hidden(point) -> list[Cause]:

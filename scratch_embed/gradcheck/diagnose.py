@@ -12,7 +12,14 @@ from functools import partial
 import numpy as np
 
 from scratch_embed.gradcheck.again import in_place, reused, unsteady, writer, writes_inputs
-from scratch_embed.gradcheck.beside import AT_MOST, TOO_MANY, assigned, hidden, off_the_tape
+from scratch_embed.gradcheck.beside import (
+    AT_MOST,
+    TOO_MANY,
+    assigned,
+    hidden,
+    off_the_tape,
+    right_beside,
+)
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, name_cause
 from scratch_embed.gradcheck.kinks import cancelling, takes_a_side
 from scratch_embed.gradcheck.numeric import Loss, gradient, may_be
@@ -37,7 +44,8 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
-        found += reused(point) or cancelling(point.walk.parts, _runs_again)
+        beside = partial(right_beside, point)
+        found += reused(point) or cancelling(point.walk.parts, _runs_again, beside)
     if not found:
         found += hidden(point) or point.crooked
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first

@@ -32,10 +32,13 @@ def takes_a_side(part: Part, right: np.ndarray) -> bool:
     return all(_may_be(part, tuple(at)) for at in np.argwhere(~same))
 
 
-def cancelling(parts: Iterable[Part], runs: Callable[[Part], bool]) -> list[Cause]:
+def cancelling(
+    parts: Iterable[Part], runs: Callable[[Part], bool], elsewhere: Callable[[], bool]
+) -> list[Cause]:
     """Operations on kinks that are gone from fn as a whole, as those of relu(x) - relu(-x) at 0.
 
     runs : whether the forward of one can be run again alone.
+    elsewhere : whether backward is right beside the point.
     """
     sentence = (
         "forward of {} meets a kink here, where {} may take a side and be right by itself; "
@@ -48,7 +51,7 @@ def cancelling(parts: Iterable[Part], runs: Callable[[Part], bool]) -> list[Caus
         if runs(part) and any(_may_be(part, at) for at in np.ndindex(part.tensor.shape)):
             words = sentence.format(op.removesuffix("_backward"), half(op))
             found.append(Cause("kinks that cancel", op, words))
-    return found
+    return found if found and elsewhere() else []
 
 
 def _may_be(part: Part, at: tuple[int, ...]) -> bool:

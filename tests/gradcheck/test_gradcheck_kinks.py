@@ -199,3 +199,11 @@ def test_kinks_that_are_gone_from_the_whole_are_no_hidden_path():
     """relu(x) - relu(-x) is x, whose slope is 1 at 0 too, and both relus pay 0 there."""
     report = gradcheck(lambda x: F.relu(x) - F.relu(-x), leaf(np.array([0.0, 1.0, -2.0])))
     assert (report.cause, {cause.op for cause in report.causes}) == ("kinks that cancel", {"relu"})
+
+    def by_itself(x):
+        y = F.relu(F.relu(x))
+        y.data[...] *= x.data.sum()
+        return y
+
+    report = gradcheck(by_itself, leaf(np.array([0.0, 1.0, -2.0])))
+    assert report.cause == "missing path" and "a way that the tape does not know" in str(report)
