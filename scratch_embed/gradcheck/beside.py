@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
-from scratch_embed.gradcheck.numeric import gradient
+from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import plain, same_bits

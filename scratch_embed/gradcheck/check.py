@@ -9,22 +9,18 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.compare import Place, agreement, judge, measure
-from scratch_embed.gradcheck.cut import split
+from scratch_embed.gradcheck.compare import Place, direction
 from scratch_embed.gradcheck.diagnose import diagnose
-from scratch_embed.gradcheck.numeric import METHODS, holding, is_analytic, stream
+from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.point import Point
-from scratch_embed.gradcheck.report import KINK, Report, Row
-from scratch_embed.gradcheck.ties import overpaid, tied
+from scratch_embed.gradcheck.report import Report
+from scratch_embed.gradcheck.ties import overpaid
+from scratch_embed.gradcheck.verdicts import compare
 from scratch_embed.tensor import Tensor
 from scratch_embed.tensor.recording import recording, whole
 from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")
-RULE = (
-    "|a - n| <= {rtol:g} max(|a|, |n|) + 1e-8 g + noise, with a by backward, n by nudging, "
-    "g the largest gradient in its tensor, noise from rounding"
-)
 
 
 def gradcheck(
@@ -74,73 +70,19 @@ def gradcheck(
     # `Point` looks for writes in place itself, bit by bit.
     with watching(0), whole(), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point, called = Point(fn, tensors, rng), name or getattr(fn, "__name__", "fn")
-        compare = partial(_compare, point, methods, rtol=rtol, name=called, seed=seed)
+        judged = partial(compare, point, methods, rtol=rtol, name=called, seed=seed)
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
         directional = mode == "directional" and not point.original
-        quick = compare(_directions(point, rng)) if directional else None
+        quick = judged(_directions(point, rng)) if directional else None
         if quick is not None and quick.passed and not quick.blind:
             return quick
-        report = compare(_entries(point, max_entries, rng))
+        report = judged(_entries(point, max_entries, rng))
         all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
         if quick is not None and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
         if not report.agrees or point.coarse and not report.told:
             report.causes = overpaid(report) or diagnose(point)
         return report
-
-
-def _enough(methods: list[str], point: Point) -> list[str]:
-    """The methods asked for, and a real step beside a complex one that would stand alone where it
-    is not the slope: of abs, norm and var it says 0, or less than it should."""
-    if methods != ["complex"]:
-        return methods
-    for tensor in point.checked:
-        if tensor.size and tensor not in point.original:
-            try:
-                found = is_analytic(point.loss, tensor)
-            except Exception:  # noqa: BLE001  fn refuses complex numbers: `measure` says so
-                return methods
-            if not found:
-                return ["complex", "richardson"]
-    return methods
-
-
-def _compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
-    finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
-    largest = [float(grad.max(initial=0)) for grad in finite]
-
-    def judged(places: list[Place], found: list[dict]) -> list[Row]:
-        return [
-            judge(point, place, got, rtol, largest[place.position])
-            for place, got in zip(places, found)
-        ]
-
-    methods = _enough(methods, point)
-    found, skipped = measure(point, methods, places)
-    rows = judged(places, found)
-    kinks = _kinks(point, places, rows)
-    for place, row in list(zip(places, rows)):
-        if row.index is None and row.verdict == KINK:
-            parts = split(point, place)
-            seen = {p.index for p in places if p.position == place.position} - {None}
-            kinks[place.position].update(parts.kinks)
-            rows.remove(row)
-            new = [p for p in parts.places(place) if p.index not in seen]
-            rows += judged(new, measure(point, methods, new)[0])
-    ties, alone = list(tied(point, kinks, rtol)), all(row.passed for row in rows)
-    if not all(row.passed for row in ties):
-        rows = [_on_a_kink(point, row, kinks) for row in rows]
-    rows += ties
-    return Report(
-        rows,
-        name,
-        [m for m in methods if m not in skipped],
-        seed,
-        RULE.format(rtol=rtol),
-        problems=point.problems,
-        agreement=agreement(point, places, found, skipped),
-        ties=alone and not all(row.passed for row in ties),
-    )
 
 
 def _entries(point: Point, limit: int, rng) -> list[Place]:
@@ -153,45 +95,20 @@ def _entries(point: Point, limit: int, rng) -> list[Place]:
     for position, tensor in enumerate(point.checked):
         sampled = tensor.size > limit and tensor not in point.original
         if sampled:
-            places.append(_direction(tensor, position, rng))
+            places.append(direction(tensor, position, rng))
         chosen = sample.entries(tensor, point.uses[position], limit - sampled, rng)
         places += [Place(position, index) for index in _with_offenders(point, position, chosen)]
     return places
-
-
-def _on_a_kink(point: Point, row: Row, kinks: dict[int, set[tuple]]) -> Row:
-    entries = {(point.name(position), index) for position in kinks for index in kinks[position]}
-    return row._replace(verdict=KINK) if (row.parameter, row.index) in entries else row
-
-
-def _kinks(point: Point, places: list[Place], rows: list[Row]) -> dict[int, set[tuple]]:
-    """The entries of each tensor that are on a kink, also those at which backward agrees with the
-    mean of the slopes from left and right."""
-    kinks, way = {k: set() for k in range(len(point.checked))}, stream(0)
-    for place, row in zip(places, rows):
-        if place.index is not None and row.verdict == KINK:
-            kinks[place.position].add(place.index)
-    along = {place.position for place in places if place.index is None}
-    for position, tensor in enumerate(point.checked):
-        if position not in along and tensor.size > 1 and tensor not in point.original:
-            kinks[position].update(split(point, _direction(tensor, position, way)).kinks)
-    return kinks
 
 
 def _directions(point: Point, rng) -> list[Place]:
     """A random direction through every tensor, and whatever must be zero and is not."""
     places = []
     for position, tensor in enumerate(point.checked):
-        direction = _direction(tensor, position, rng)
-        places += [direction] if tensor.size else []
+        along = direction(tensor, position, rng)
+        places += [along] if tensor.size else []
         places += [Place(position, index) for index in _with_offenders(point, position, [])]
     return places
-
-
-def _direction(tensor: Tensor, position: int, rng) -> Place:
-    direction = rng.standard_normal(tensor.shape)
-    direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-    return Place(position, None, direction)
 
 
 def _with_offenders(point: Point, position: int, chosen: list[tuple]) -> list[tuple]:

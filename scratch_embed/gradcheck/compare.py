@@ -20,9 +20,11 @@ from scratch_embed.gradcheck.numeric import (
     holding,
     is_kink,
     jump,
+    leaps,
 )
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG, Row
+from scratch_embed.tensor import Tensor
 
 # Entries of the gradient this much smaller than its largest are not asked to stand out from noise.
 NEGLIGIBLE = 1e-6
@@ -42,6 +44,13 @@ class Place(NamedTuple):
         if self.index is None:
             return float(np.vdot(array, self.direction))
         return float(array[self.index])
+
+
+def direction(tensor: Tensor, position: int, rng: np.random.Generator) -> Place:
+    """A random direction through the tensor that stands there among those checked."""
+    way = rng.standard_normal(tensor.shape)
+    way /= max(float(np.linalg.norm(way)), np.finfo(float).tiny)
+    return Place(position, None, way)
 
 
 def measure(point: Point, methods: list[str], places: list[Place]):
@@ -101,6 +110,8 @@ def judge(
         return said.row(doubted, KINK)  # of several operations at once, each right by itself
     if place.index is None and abs(jump(line, CENTRAL_STEP / 16)) > abs(said.row(near).difference):
         return said.row(doubted, KINK)  # among many entries a kink so small is not seen as one
+    if leaps(line, point.loss.rounding()):
+        return said.row(doubted, NOISE)
     return _decided(rows)._replace(true=true)
 
 

@@ -16,7 +16,7 @@ from scratch_embed.gradcheck.numeric import Line, is_kink
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.tensor import Tensor
 
-MOST = 128  # parts of one direction that are looked along
+MOST = 512  # parts of one direction that are looked along
 MANY = 4096  # entries: of a tensor with more only the rows are told apart
 
 

@@ -18,11 +18,11 @@ from scratch_embed.gradcheck.beside import (
     assigned,
     hidden,
     off_the_tape,
-    right_beside,
 )
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, name_cause
 from scratch_embed.gradcheck.kinks import cancelling, takes_a_side
-from scratch_embed.gradcheck.numeric import Loss, gradient, may_be
+from scratch_embed.gradcheck.nudged import gradient, may_be
+from scratch_embed.gradcheck.numeric import Loss
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
 from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
@@ -44,8 +44,7 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
-        beside = partial(right_beside, point)
-        found += reused(point) or cancelling(point.walk.parts, _runs_again, beside)
+        found += reused(point) or cancelling(point, _runs_again)
     if not found:
         found += hidden(point) or point.crooked
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first

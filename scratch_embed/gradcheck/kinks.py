@@ -7,7 +7,7 @@ are weighed by less than 0, left and right change places for these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -32,13 +32,10 @@ def takes_a_side(part: Part, right: np.ndarray) -> bool:
     return all(_may_be(part, tuple(at)) for at in np.argwhere(~same))
 
 
-def cancelling(
-    parts: Iterable[Part], runs: Callable[[Part], bool], elsewhere: Callable[[], bool]
-) -> list[Cause]:
+def cancelling(point, runs: Callable[[Part], bool]) -> list[Cause]:
     """Operations on kinks that are gone from fn as a whole, as those of relu(x) - relu(-x) at 0.
 
     runs : whether the forward of one can be run again alone.
-    elsewhere : whether backward is right beside the point.
     """
     sentence = (
         "forward of {} meets a kink here, where {} may take a side and be right by itself; "
@@ -46,12 +43,12 @@ def cancelling(
         "elsewhere: check at another point, or write fn without it"
     )
     found = []
-    for part in parts:
+    for part in point.walk.parts:
         op = part.node.name
         if runs(part) and any(_may_be(part, at) for at in np.ndindex(part.tensor.shape)):
             words = sentence.format(op.removesuffix("_backward"), half(op))
             found.append(Cause("kinks that cancel", op, words))
-    return found if found and elsewhere() else []
+    return found if found and point.right_beside else []
 
 
 def _may_be(part: Part, at: tuple[int, ...]) -> bool:

@@ -19,7 +19,6 @@ or less may be called WRONG. Check a loss at logits of some units.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -118,6 +117,10 @@ class Line:
                 array[...] = self.start
             else:
                 array[self.index] = self.start
+
+    def largest(self) -> float:
+        """The largest number of the tensor, next to which others are rounded."""
+        return float(np.abs(self.tensor.data).max(initial=0))
 
     def step(self, h: float) -> float:
         """The step nearest to h * scale for which x + h is a floating-point number."""
@@ -238,6 +241,15 @@ def jump(line: Line, h: float) -> float:
     return float((line(h) - here) - (here - line(-h))) / h
 
 
+def leaps(line: Line, noise: float) -> bool:
+    """Whether L is not continuous here: what it differs by on both sides stays, however near."""
+    if line.side:
+        return False
+    steps = (line.step(CENTRAL_STEP / 16**k) for k in range(3))
+    gaps = [abs(line(h) - line(-h)) for h in steps]
+    return min(gaps) > max(0.5 * max(gaps), 64 * noise)
+
+
 def closer(line: Line, noise: float) -> Measured:
     """Central differences at ever smaller steps: the one with the least doubt about it.
 
@@ -256,7 +268,17 @@ def closer(line: Line, noise: float) -> Measured:
         if np.isfinite(now.value - before):
             found.append(now._replace(noise=now.noise + abs(now.value - before) / 64))
         before = now.value
-    return min(found, key=lambda measured: measured.noise, default=central(line, noise))
+    best = min(found, key=lambda measured: measured.noise, default=central(line, noise))
+    return best._replace(noise=best.noise + _of_inputs(line, best.step))
+
+
+def _of_inputs(line: Line, h: float) -> float:
+    """What rounding of x + h and of what is computed from it leaves, where the slope there is not
+    the slope here: of x^2 around a large mean that is more than the rounding of x^2 itself."""
+    if line.side or not h:
+        return 0.0
+    bend = abs(line(h) + line(-h) - 2 * line(0.0))
+    return EPS * line.largest() * float(bend) / h**2
 
 
 def farther(line: Line, noise: float) -> Measured:
@@ -272,64 +294,3 @@ def clearer(line: Line, noise: float) -> Measured:
     """By ever shorter steps or by long ones, whichever leaves less doubt."""
     found = farther(line, noise), closer(line, noise)
     return min(found, key=lambda measured: np.nan_to_num(measured.noise, nan=np.inf))
-
-
-def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> np.ndarray:
-    """dL / d(tensor), every entry: by the complex step where it can be trusted, else by real ones.
-
-    Returns an array in the shape of the tensor, or a flat one for the given entries only.
-
-    The complex step is right to the last digit where L is analytic, and says nothing where it is
-    not: for abs, norm, var, which take |z|^2, it answers 0 or less than it should. So it is put to
-    the test once, along a random direction, and if a real step disagrees there, entry by entry.
-    """
-    places = list(np.ndindex(tensor.shape)) if entries is None else entries
-    found = _complex_gradient(loss, tensor, places)
-    with holding([tensor]):
-        if found is None:
-            found = [richardson(Line(loss, tensor, i, edits=True), 0.0).value for i in places]
-        elif not is_analytic(loss, tensor):
-            noise = loss.rounding()
-            lines = [Line(loss, tensor, index, edits=True) for index in places]
-            found = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
-    found = np.array(found, dtype=float)
-    return found.reshape(tensor.shape) if entries is None else found
-
-
-def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
-    """Whether dL / d(tensor) may be this, as far as one random direction tells: for a guess among
-    many, of which each entry need not be nudged."""
-    direction = stream(0).standard_normal(tensor.shape)
-    with holding([tensor]):
-        slope = central(Line(loss, tensor, None, direction, edits=True), loss.rounding())
-    size = float(np.abs(hoped * direction).sum())
-    return bool(abs(slope.value - np.vdot(hoped, direction)) <= 1e-3 * size + 8 * slope.noise)
-
-
-def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[float] | None:
-    """By the complex step; None where it cannot be taken."""
-    try:
-        with holding([tensor], np.complex128), warnings.catch_warnings():
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)
-            return [complex_step(Line(loss, tensor, i, edits=True), 0.0).value for i in places]
-    except Exception:  # noqa: BLE001  a learner's own forward refuses them as it likes
-        return None
-
-
-def is_analytic(loss: Loss, tensor: Tensor) -> bool:
-    """Whether the complex step agrees with Richardson's along a random direction."""
-    direction = np.random.default_rng(0).standard_normal(tensor.shape)
-    direction /= max(float(np.abs(direction).max(initial=0)), 1.0)
-    real = richardson(Line(loss, tensor, None, direction, edits=True), loss.rounding())
-    with holding([tensor], np.complex128):
-        slope = complex_step(Line(loss, tensor, None, direction, edits=True), 0.0).value
-    size = max(abs(slope), abs(real.value))
-    return bool(abs(slope - real.value) <= 1e-7 * size + 8 * real.noise)
-
-
-def _arbitrated(line: Line, slope: float, noise: float) -> float:
-    """The complex step's slope, unless the real ones contradict it: they have the last word."""
-    real = closer(line, noise)
-    doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
-    contradicted = abs(slope - real.value) > doubt and not is_kink(line, slope, noise)
-    return real.value if contradicted else slope

@@ -12,7 +12,7 @@ import numpy as np
 
 from scratch_embed.gradcheck import surrogates
 from scratch_embed.gradcheck.again import once_only
-from scratch_embed.gradcheck.beside import misshapen
+from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.diagnose import crooked, is_sound
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
@@ -56,6 +56,7 @@ class Point:
     remainder : what rounding may leave of a gradient of exactly 0, for each of `checked`.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
     sound : whether every operation is right by itself; found when first asked for.
+    right_beside : whether backward is right a little beside the point, off its kinks; the same.
     """
 
     def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], rng):
@@ -87,6 +88,7 @@ class Point:
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 
     sound = cached_property(is_sound)
+    right_beside = cached_property(right_beside)
 
     def line(self, tensor: Tensor, index=None, direction=None) -> Line:
         """L along one entry or one direction, on the side that max_norm leaves alone."""

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 OK, UNUSED, WRONG = "ok", "unused", "WRONG"
 SURROGATE = "as documented"  # followed by the option: differs from the derivative on purpose
-KINK, NOISE = "on a kink", "cannot tell"
+KINK, CORNER, NOISE = "on a kink", "at a corner", "cannot tell"
 
 NOTES = {
     UNUSED: "in rows that nothing used, exactly 0, as it must be",
     KINK: "where the slopes from left and right differ; backward lies between them",
+    CORNER: "where there is no one slope, as in the order of three equal numbers; a little beside "
+    "it, where there is, backward is that slope",
     NOISE: (
         "hidden by rounding in the loss (noise). Take a large constant out of the loss, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
@@ -39,7 +41,7 @@ class Row(NamedTuple):
     numeric: float  # by nudging; for a surrogate, what its stated formula makes of it
     difference: float  # |analytic - numeric|
     tolerance: float
-    verdict: str  # OK, UNUSED, WRONG, KINK, NOISE, or SURROGATE and its option
+    verdict: str  # OK, UNUSED, WRONG, KINK, CORNER, NOISE, or SURROGATE and its option
     noise: float = 0.0  # how much of `numeric` may be rounding; part of the tolerance
     true: float | None = None  # the derivative itself, where the gradient is a surrogate
     whole: int = 0  # uses by operations that take the whole tensor; the others are ids that name it

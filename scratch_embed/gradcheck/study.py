@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import (
     CENTRAL_STEP,
     RICHARDSON_STEP,
@@ -22,7 +23,6 @@ from scratch_embed.gradcheck.numeric import (
     Loss,
     central,
     complex_step,
-    gradient,
     holding,
     richardson,
     stream,
@@ -62,14 +62,15 @@ class Study(NamedTuple):
     reference: str
 
     def best(self, method: str) -> tuple[float, float]:
-        """The step with the smallest error, and that error."""
-        at = int(np.argmin(self.errors[method]))
+        """The step with the smallest error, and that error. A step that leads out of where fn is
+        defined has none: its error is NaN."""
+        at = int(np.argmin(np.nan_to_num(self.errors[method], nan=np.inf)))
         return float(self.steps[at]), float(self.errors[method][at])
 
     def has_truncation(self, method: str) -> bool:
         """Whether the error at a long step is more than rounding."""
         eps = np.finfo(np.float32 if "float32" in method else np.float64).eps
-        return bool(self.errors[method][self.steps >= 0.01].max() > 1e4 * eps)
+        return bool((self.errors[method][self.steps >= 0.01] > 1e4 * eps).any())
 
     def has_rounding(self, method: str) -> bool:
         """Whether a short step leaves little but rounding."""

@@ -6,7 +6,6 @@ they move together there is no kink, and the sum of what they are paid is the sl
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 
-MOST = 16  # entries on kinks that are looked at
+MOST = 128  # entries on kinks that are looked at
 
 
 class Entry(NamedTuple):
@@ -47,6 +46,9 @@ class Way:
 
     def step(self, h: float) -> float:
         return h * self.scale
+
+    def largest(self) -> float:
+        return max(float(np.abs(start).max()) for _, start, _ in self.moves)
 
     def __call__(self, t: float):
         for tensor, start, direction in self.moves:
@@ -86,30 +88,39 @@ def overpaid(report: Report) -> list[Cause]:
 
 
 def _sharing(point: Point, entries: list[Entry]) -> list[list[Entry]]:
-    """The entries in groups of those that share a kink, and which way each moves, as far as two of
-    them alone tell that.
-
-    Of two that share none the slopes jump by as much whether they move the same way or not.
-    """
+    """The entries in groups of those that share a kink, and which way each moves."""
     groups = [[entry] for entry in entries]
-    for one, two in itertools.combinations(entries, 2):
-        first, second = (next(g for g in groups if each in _alike(g)) for each in (one, two))
-        sign = 0.0 if first is second else _shared(point, one, two)
-        if sign:
-            known = {entry[:2]: entry.sign for entry in (*first, *second)}
-            turned = sign * known[one[:2]] * known[two[:2]]
-            first += [entry._replace(sign=turned * entry.sign) for entry in second]
-            groups.remove(second)
+    for place, one in enumerate(entries):
+        for two, sign in _partners(point, one, entries[place + 1 :]):
+            first, second = (next(g for g in groups if each in _alike(g)) for each in (one, two))
+            if first is not second:
+                known = {entry[:2]: entry.sign for entry in (*first, *second)}
+                turned = sign * known[one[:2]] * known[two[:2]]
+                first += [entry._replace(sign=turned * entry.sign) for entry in second]
+                groups.remove(second)
     return groups
+
+
+def _partners(point: Point, one: Entry, others: list[Entry]) -> Iterator[tuple[Entry, float]]:
+    """Those of the others that share a kink with this one, and how they move that it be less: found
+    by halves, as who shares none with many shares none with each."""
+    sign = _shared(point, one, others) if others else 0.0
+    if sign and len(others) == 1:
+        yield others[0], sign
+    elif sign:
+        half = len(others) // 2
+        yield from _partners(point, one, others[:half])
+        yield from _partners(point, one, others[half:])
 
 
 def _alike(group: list[Entry]) -> list[Entry]:
     return [entry._replace(sign=1.0) for entry in group]
 
 
-def _shared(point: Point, one: Entry, two: Entry) -> float:
-    """0 for two that share no kink, 1 where moving them the same way lessens the jump, or -1."""
-    ways = (Way(point, [one, two._replace(sign=sign)]) for sign in (1.0, -1.0))
+def _shared(point: Point, one: Entry, others: list[Entry]) -> float:
+    """0 where one shares no kink with the others, 1 where moving it with them lessens the jump, or
+    -1: if they share none, slopes jump by as much whether it moves as they do or against them."""
+    ways = (Way(point, [one._replace(sign=sign), *others]) for sign in (1.0, -1.0))
     same, opposite = (jump(way, CENTRAL_STEP) for way in ways)
     doubt = 1e-3 * max(abs(same), abs(opposite)) + 64 * point.noise / CENTRAL_STEP
     if abs(same - opposite) <= doubt:

@@ -80,8 +80,10 @@ class HeldOut:
         noise = Negatives(counts, power)
         self.negatives = noise.draw_others(self.targets, negatives, rng)
         self.untrained = (negatives + 1) * math.log(2)
-        # The best score of a word, whatever stands beside it, is ln(P(w) / (K P_noise(w))).
-        score = known - np.log(np.maximum(negatives * noise.p, TINY))
+        # The best score of a word w, whatever stands beside it, is ln(P(w) / (K Q(w))). Q(w) is how
+        # often it is drawn: the sum of P(v) P_noise(w) / (1 - P_noise(v)) over true words v but w.
+        odds = share / (1 - noise.p)
+        score = known - np.log(np.maximum(negatives * noise.p * (odds.sum() - odds), TINY))
         true, drawn = score[self.targets], score[self.negatives]
         total = log_sigmoid_forward(true)[0].sum() + log_sigmoid_forward(-drawn)[0].sum()
         self.by_frequency = float(-total / len(true))

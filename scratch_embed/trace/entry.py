@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes import Slopes, entry, slopes
 from scratch_embed.trace.slopes.slope import MOST, factor, short, taken
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, Part
+from scratch_embed.trace.within import backward_of
 from scratch_embed.working import Line, Working
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
         lines += _nudge(trace, Use(made, part.place), index, part, at.incoming)
     except TypeError as error:
         lines.append(Line("", (f"no nudge: {error}",)))
-    lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place)
+    run = partial(backward_of, made, at.incoming)
+    lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place, run)
     return Working(f"{name}, {which(part)}", tuple(lines), value)
 
 

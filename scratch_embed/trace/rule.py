@@ -17,6 +17,7 @@ import numpy as np
 from scratch_embed.ops.cross_entropy import CrossEntropySaved
 from scratch_embed.ops.sgns import CbowSaved
 from scratch_embed.ops.softmax import LogSoftmaxSaved
+from scratch_embed.trace.inside import Visit
 from scratch_embed.trace.names import Same
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
@@ -25,6 +26,7 @@ MOST_LINES = 3
 MOST_NUMBERS = 4_000_000  # of probabilities that are found again; of more their logarithms are told
 PACKAGE = Path(__file__).parents[1]
 WORD = re.compile(r"[A-Za-z]\w*")
+BRANCHES = ast.If, ast.Try, ast.Match
 HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
 ALIASES = {"logits": "z"}  # what a formula calls a parameter for short
 
@@ -93,21 +95,20 @@ class Code(NamedTuple):
 
 
 @lru_cache
-def code_of(half: Callable, parameter: str, place: int) -> Code | None:
+def code_of(half: Callable, parameter: str, place: int, ran: frozenset[int] | None) -> Code | None:
     """The statements of a backward that make the gradient of one parameter.
 
     Those that write to d + its name; else to what is returned in its place; else the return. Of a
-    forward, asked for place 0, the statements that make the output. None where Python has no source
-    to show.
+    forward, asked for place 0, the statements that make the output. Of those in branches the ones
+    that `ran`, by their lines in the file, if that is known. None where Python has no source to
+    show.
     """
-    try:
-        half = inspect.unwrap(half)  # a function that Numba compiled has the source of its own
-        source, first = inspect.getsourcelines(half)
-        path = _path(inspect.getsourcefile(half))
-        tree = ast.parse(textwrap.dedent("".join(source)))
-    except (OSError, TypeError, SyntaxError):  # written in C, a lambda inside of a call
+    read = _read(half)
+    if read is None:
         return None
-    body = list(ast.walk(tree))
+    path, source, first, body = read
+    if ran is not None:
+        body = [node for node in body if first + node.lineno - 1 in ran]
     returns = [node for node in body if isinstance(node, ast.Return) and node.value]
     made = [node for node in body if f"d{parameter}" in _writes(node)]
     if not made and returns:
@@ -118,16 +119,51 @@ def code_of(half: Callable, parameter: str, place: int) -> Code | None:
             value = value.func.value  # out of out.reshape(shape)
         if isinstance(value, ast.Name):
             made = [node for node in body if value.id in _writes(node)]
-    made = made or returns[-1:] or body[1:2]
+    made = made or (returns if ran is None else returns[-1:]) or body[:1]
     lines = sorted((first + node.lineno - 1, _text(source, node)) for node in made)
     return Code(path, tuple(lines))
 
 
-def code_lines(function: Callable, parameter: str, place: int) -> list[Line]:
-    """The same as lines of a working, the first few."""
-    code = code_of(function, parameter, place)
+def code_lines(half: Callable, parameter: str, place: int, run: Callable[[], Visit]) -> list[Line]:
+    """The same as lines of a working, the first few.
+
+    run : runs it once more and tells which lines it went through; asked only where it branches.
+    """
+    code = code_of(half, parameter, place, _lines_that_ran(half, run))
     told = code.lines[:MOST_LINES] if code else ()
     return [Line("", (f"{code.path}:{number}  {text}",)) for number, text in told]
+
+
+def _lines_that_ran(half: Callable, run: Callable[[], Visit]) -> frozenset[int] | None:
+    """None where it has no branches, or what it went through cannot be told."""
+    read = _read(half)
+    if read is None or not any(isinstance(node, BRANCHES) for node in read[-1]):
+        return None
+    try:
+        visit = run()
+    except Exception:  # noqa: BLE001  of random numbers, without lines, or a learner's own
+        return None
+    return None if visit.left_out else frozenset(row.number for row in visit.rows)
+
+
+@lru_cache
+def _read(half: Callable) -> tuple[str, list[str], int, list[ast.stmt]] | None:
+    """The file, the lines, the number of the first, and the statements in their order: those of the
+    function itself, without functions that it defines."""
+    try:
+        half = inspect.unwrap(half)  # a function that Numba compiled has the source of its own
+        source, first = inspect.getsourcelines(half)
+        path = _path(inspect.getsourcefile(half))
+        tree = ast.parse(textwrap.dedent("".join(source)))
+    except (OSError, TypeError, SyntaxError):  # written in C, a lambda inside of a call
+        return None
+    body, left = [], list(ast.iter_child_nodes(tree.body[0]))
+    while left:
+        node = left.pop()
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            left += ast.iter_child_nodes(node)
+            body += [node] if isinstance(node, ast.stmt) else []
+    return path, source, first, sorted(body, key=lambda node: node.lineno) or tree.body[:1]
 
 
 def _writes(node: ast.AST) -> set[str]:

@@ -26,15 +26,23 @@ def visit_of(trace: Trace, step: int) -> Visit:
     """
     at = trace.steps[step - 1]
     made = trace.forward_of[at.name]
-    node = made.node
-    if not isinstance(at, ForwardStep):
-        learns = [isinstance(t, Tensor) and t.requires_grad for t in node.inputs]
-        needs = {"needs": learns} if node.selective else {}
-        return inside.walk(node.backward, at.incoming, saved_by(made), **needs)
-    values = [given.value for given in made.inputs]
+    return forward_of(made) if isinstance(at, ForwardStep) else backward_of(made, at.incoming)
+
+
+def forward_of(made: ForwardStep) -> Visit:
+    """The forward of a step, run once more."""
+    node, values = made.node, [given.value for given in made.inputs]
     if any(isinstance(v, np.random.Generator) for v in (*values, *node.options.values())):
         raise TypeError(f"{made.op} draws random numbers, and would draw others this time")
     return inside.walk(node.forward, *values, **node.options)
+
+
+def backward_of(made: ForwardStep, incoming: np.ndarray) -> Visit:
+    """The backward of a step, run once more on the gradient that arrived."""
+    node = made.node
+    learns = [isinstance(t, Tensor) and t.requires_grad for t in node.inputs]
+    needs = {"needs": learns} if node.selective else {}
+    return inside.walk(node.backward, incoming, saved_by(made), **needs)
 
 
 def saved_by(made: ForwardStep) -> Any:

@@ -8,7 +8,8 @@ import pytest
 from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck
-from scratch_embed.gradcheck.numeric import Loss, gradient
+from scratch_embed.gradcheck.nudged import gradient
+from scratch_embed.gradcheck.numeric import Loss
 from tests.gradcheck import planted
 
 

@@ -209,6 +209,13 @@ def test_the_two_arms_of_a_curved_function():
     assert step[-12] / step[-8] > 1e3  # 1/h
 
 
+def test_a_step_that_leads_out_of_where_fn_is_defined_hides_no_arm():
+    study = step_study(F.log, of(0.5))  # 0.5 - 1 has no logarithm
+    assert np.isnan(study.errors["central"][0])
+    assert study.has_truncation("central") and study.best("central")[1] < 1e-9
+    assert "central: rounding ~ 1/h on the left, truncation ~ h^2 on the right" in str(study)
+
+
 def test_linear_and_quadratic_functions_have_one_arm():
     E = leaf(6, 3)
     for fn in (lambda E: F.lookup(E, IDS), lambda E: F.project(F.lookup(E, IDS), E)):

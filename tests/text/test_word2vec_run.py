@@ -102,11 +102,25 @@ def test_no_score_by_frequency_is_better_than_by_frequency():
     judge = HeldOut([text], COUNTS, window=2, most=60_000)
     share = COUNTS / COUNTS.sum()
     noise = share**0.75 / (share**0.75).sum()
-    score = np.log(share / (5 * noise))[:, None]
+    others = 1 - np.eye(V)  # no word is drawn beside itself
+    drawn = noise * (others @ (share / (1 - noise)))
+    score = np.log(share / (5 * drawn))[:, None]
     best = judge(np.ones((V, 1)), score)
     assert best == pytest.approx(judge.by_frequency)
     for _ in range(10):
         assert judge(np.ones((V, 1)), score + rng.normal(0, 0.5, (V, 1))) > best
+
+
+@pytest.mark.parametrize("size", [2, 3, 10])
+def test_of_words_that_stand_anywhere_frequency_is_all_that_can_be_said(size):
+    """Words drawn independently, so that neighbours tell nothing."""
+    share = np.arange(size, 0, -1.0) ** 2
+    ids = np.random.default_rng(0).choice(size, 40_000, p=share / share.sum())
+    counts = np.bincount(ids)
+    judge = HeldOut([ids], counts, window=2, most=100_000)
+    seen, drawn = (np.bincount(a.ravel(), minlength=size) for a in (judge.targets, judge.negatives))
+    best = judge(np.ones((size, 1)), np.log(seen / drawn)[:, None])  # of these very draws
+    assert judge.by_frequency == pytest.approx(best, rel=1e-3) and judge.by_frequency >= best
 
 
 @pytest.mark.parametrize("model", ["skip-gram", "cbow"])

@@ -7,6 +7,7 @@ expression in the names of the trace, then with the numbers put in.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from scratch_embed.trace.forwards import attention, entrywise, losses, moves, no
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes.slope import Index, entry, short
 from scratch_embed.trace.walk import ForwardStep
+from scratch_embed.trace.within import forward_of
 from scratch_embed.working import Line, Working
 
 __all__ = ["forward_entry"]
@@ -52,7 +54,8 @@ def forward_entry(at: ForwardStep, index: Index) -> Working:
     opened = OPENED.get(at.node.forward)
     parts = opened(at, index) if opened else ()
     line = Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value), parts=parts)
-    return Working(name, (line, *code_lines(at.node.forward, "", 0)), float(value))
+    code = code_lines(at.node.forward, "", 0, partial(forward_of, at))
+    return Working(name, (line, *code), float(value))
 
 
 def is_complex(at: ForwardStep) -> bool:

@@ -1,0 +1,111 @@
+"""Corners that no single entry shows, as the median or the order of three equal numbers.
+
+Moved alone, none of the three changes the median, and moved together they are it: there is no
+derivative, and central differences make a 0 for each. Backward pays one of them, which is right a
+little beside the point, where this one is the middle. So a place is looked for beside the point
+where backward is the slope of all that it is not the slope of here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scratch_embed.gradcheck.compare import Place
+from scratch_embed.gradcheck.numeric import central
+from scratch_embed.gradcheck.point import Point
+
+ASIDE = 1e-5  # how far beside the point
+STEP = 1e-3  # of ASIDE: nudges there lead to no other corner
+SAME = 2e-4  # of the largest number: what is curved differs by as much beside the point
+OTHER = 1e-2  # of the same: how far slopes are from those at the point where that is a corner
+AROUND = 64  # places around the point
+TRIES = 64  # times that one entry is moved elsewhere
+MANY = 64  # places: of so many, one at least is no matter of a corner
+
+
+def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
+    """Whether backward is the slope at all `places` beside the point, and at none of them here."""
+    if point.original or len(places) > MANY:
+        return False
+    search = _Search(point, places)
+    slopes, size = search.found, search.size
+    if not np.isfinite(size) or (np.abs(search.stated - slopes) <= OTHER * size).any():
+        return False
+    for order in (1, -1, 0):  # most sorts keep the order of equal numbers, or turn it about
+        search.begin(order)
+        if not search.wrong.any():
+            return True
+        if (np.abs(search.found - slopes) <= OTHER * size).all():  # no corner, so far as is seen
+            return False
+    return search.goes_on()
+
+
+def is_in_reach(point: Point, place: Place) -> bool:
+    """Whether backward is about as large here as the slopes around the point: from the least to the
+    largest of some, and half as far again on either side.
+
+    Where one operation meets several kinks and then mixes them, as relu(x @ W) @ V at x = 0, each
+    may take a side, and no place beside the point need be on all of these sides.
+    """
+    search, found = _Search(point, [place]), []
+    for _ in range(AROUND):
+        search.begin(0)
+        found.append(float(search.found[0]))
+    reach = (max(found) - min(found)) / 2
+    return min(found) - reach <= search.stated[0] <= max(found) + reach
+
+
+class _Search:
+    """Places beside a point, and at which of `places` backward is not the slope there."""
+
+    def __init__(self, point: Point, places: Sequence[Place]):
+        self.point, self.places, self.rng = point, places, np.random.default_rng(0)
+        self.stated = np.array([place.of(point.grads[place.position]) for place in places])
+        self.ways = [np.zeros(tensor.shape) for tensor in point.checked]
+        self.size = float(np.abs(self.stated).max())
+        self.look()
+        self.size = max(self.size, float(np.abs(self.found).max()))
+
+    def begin(self, order: int) -> None:
+        """Move all entries; with an order of 1 or -1 what comes later the most or the least."""
+        self.ways = [self.rng.uniform(-1, 1, tensor.shape) for tensor in self.point.checked]
+        if order:
+            self.ways = [order * np.sort(w, axis=None).reshape(w.shape) for w in self.ways]
+        self.look()
+
+    def goes_on(self) -> bool:
+        """Move an entry elsewhere that is in the wrong, and stay where fewer are."""
+        for _ in range(TRIES):
+            if not self.wrong.any():
+                return True
+            before = self.ways, self.wrong
+            place = self.places[self.rng.choice(np.flatnonzero(self.wrong))]
+            self.ways = [way.copy() for way in self.ways]
+            way, index = self.ways[place.position], place.index
+            if index is None:
+                index = np.unravel_index(self.rng.integers(way.size), way.shape)
+            way[index] = self.rng.uniform(-1, 1)
+            self.look()
+            if self.wrong.sum() > before[1].sum():
+                self.ways, self.wrong = before
+        return not self.wrong.any()
+
+    def look(self) -> None:
+        """Measure what the slopes are there."""
+        tensors, found = self.point.checked, []
+        start = [tensor.data.copy() for tensor in tensors]
+        try:
+            for tensor, way in zip(tensors, self.ways):
+                tensor.data[...] += ASIDE * max(1.0, np.abs(tensor.data).max(initial=0)) * way
+            for place in self.places:
+                line = self.point.line(tensors[place.position], place.index, place.direction)
+                found.append(central(line, self.point.noise, ASIDE * STEP))
+        finally:
+            for tensor, data in zip(tensors, start):
+                tensor.data[...] = data
+        self.found = np.array([got.value for got in found])
+        doubt = SAME * self.size
+        told = 8 * np.array([got.noise for got in found]) <= doubt
+        self.wrong = ~(told & (np.abs(self.found - self.stated) <= doubt))

@@ -1,0 +1,126 @@
+"""What is said of backward at a point: entry by entry, and where entries meet kinks together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scratch_embed.gradcheck.compare import Place, agreement, direction, judge, measure
+from scratch_embed.gradcheck.cut import split
+from scratch_embed.gradcheck.nudged import is_analytic
+from scratch_embed.gradcheck.numeric import is_kink, stream
+from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
+from scratch_embed.gradcheck.point import Point
+from scratch_embed.gradcheck.report import CORNER, KINK, Report, Row
+from scratch_embed.gradcheck.ties import tied
+
+RULE = (
+    "|a - n| <= {rtol:g} max(|a|, |n|) + 1e-8 g + noise, with a by backward, n by nudging, "
+    "g the largest gradient in its tensor, noise from rounding"
+)
+
+
+def compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
+    """Judge backward at all places, and at what they have in common."""
+    finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
+    largest = [float(grad.max(initial=0)) for grad in finite]
+
+    def judged(places: list[Place], found: list[dict] | None = None) -> list[tuple[Place, Row]]:
+        found = measure(point, methods, places)[0] if found is None else found
+        rows = (
+            judge(point, place, got, rtol, largest[place.position])
+            for place, got in zip(places, found)
+        )
+        return list(zip(places, rows))
+
+    methods = _enough(methods, point)
+    found, skipped = measure(point, methods, places)
+    looked, kinks = _off_kinks(point, judged(places, found), judged)
+    rows = _at_corners(point, looked)
+    ties = list(tied(point, kinks, rtol))
+    alone = all(row.passed for row in rows if row.index is not None)
+    if not all(row.passed for row in ties):
+        rows = [_on_a_kink(point, row, kinks) for row in rows]
+    rows += ties
+    return Report(
+        rows,
+        name,
+        [m for m in methods if m not in skipped],
+        seed,
+        RULE.format(rtol=rtol),
+        problems=point.problems,
+        agreement=agreement(point, places, found, skipped),
+        ties=alone and not all(row.passed for row in ties),
+    )
+
+
+def _off_kinks(point: Point, looked: list[tuple[Place, Row]], judged):
+    """What was looked at, with directions on kinks cut into parts; and the entries of each tensor
+    that are on one, also those at which backward agrees with the mean of the slopes from left and
+    right.
+
+    Every tensor has a direction: one that nobody asked for is news where it alone is wrong.
+    """
+    kinks, way = {position: set() for position in range(len(point.checked))}, stream(0)
+    more: list[tuple[Place, Row]] = []
+    for place, row in looked:
+        if place.index is not None and row.verdict == KINK:
+            kinks[place.position].add(place.index)
+    given = {place.position: (place, row) for place, row in looked if place.index is None}
+    for position, tensor in enumerate(point.checked):
+        if position not in given and (tensor.size < 2 or tensor in point.original):
+            continue
+        place, row = given.get(position) or (direction(tensor, position, way), None)
+        parts = split(point, place)
+        kinks[position].update(parts.kinks)
+        on_one = row is not None and row.verdict == KINK
+        if row is None or on_one:
+            seen = {place.index for place, _ in looked if place.position == position} - {None}
+            news = judged([part for part in parts.places(place) if part.index not in seen])
+            looked = [pair for pair in looked if not on_one or pair[1] is not row]
+            looked += news if on_one else []
+            more += [] if on_one else [pair for pair in news if not pair[1].passed]
+    if all(row.passed for _, row in looked):
+        looked += more
+    return looked, kinks
+
+
+def _at_corners(point: Point, looked: list[tuple[Place, Row]]) -> list[Row]:
+    """The rows, of which those that are wrong may be so at a corner only, or on several kinks."""
+    wrong = [place for place, row in looked if not row.passed]
+    if not wrong:
+        return [row for _, row in looked]
+    if is_of_a_piece(point, wrong):
+        return [row if row.passed else row._replace(verdict=CORNER) for _, row in looked]
+    return [
+        row._replace(verdict=KINK) if not row.passed and _on_kinks(point, place) else row
+        for place, row in looked
+    ]
+
+
+def _on_kinks(point: Point, place: Place) -> bool:
+    """Whether an entry is on a kink of an operation that is right beside it."""
+    if place.index is None or point.original:
+        return False
+    line = point.line(point.checked[place.position], place.index)
+    return is_kink(line, None, point.noise) and point.right_beside and is_in_reach(point, place)
+
+
+def _on_a_kink(point: Point, row: Row, kinks: dict[int, set[tuple]]) -> Row:
+    entries = {(point.name(position), index) for position in kinks for index in kinks[position]}
+    return row._replace(verdict=KINK) if (row.parameter, row.index) in entries else row
+
+
+def _enough(methods: list[str], point: Point) -> list[str]:
+    """The methods asked for, and a real step beside a complex one that would stand alone where it
+    is not the slope: of abs, norm and var it says 0, or less than it should."""
+    if methods != ["complex"]:
+        return methods
+    for tensor in point.checked:
+        if tensor.size and tensor not in point.original:
+            try:
+                found = is_analytic(point.loss, tensor)
+            except Exception:  # noqa: BLE001  fn refuses complex numbers: `measure` says so
+                return methods
+            if not found:
+                return ["complex", "richardson"]
+    return methods

@@ -1,0 +1,142 @@
+"""Points without a derivative where no single entry shows it: right choices pass, others not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
+
+EQUAL = {
+    "all five": np.ones((1, 5)),
+    "three of five": np.array([[2.0, 2.0, 2.0, 1.0, 0.0], [3.0, 1.0, 1.0, 1.0, 0.5]]),
+}
+MODES = ("elementwise", "directional")
+
+
+def leaf(data, name: str = "x") -> Tensor:
+    return Tensor(np.array(data, dtype=float), requires_grad=True, name=name)
+
+
+def taking(ranks: slice, pays: float = 1.0):
+    """The numbers of each row that have these ranks, from the least on."""
+
+    def forward(x):
+        ids = np.argsort(x, axis=-1, kind="stable")[..., ranks]
+        return np.take_along_axis(x, ids, -1), (ids, x.shape)
+
+    def backward(g, saved):
+        ids, shape = saved
+        dx = np.zeros(shape)
+        np.put_along_axis(dx, ids, pays * g, -1)
+        return dx
+
+    return differentiable(forward, backward, name="taking")
+
+
+RANKS = {"median": slice(2, 3), "sort": slice(0, 5), "two largest": slice(3, 5)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("x", EQUAL.values(), ids=EQUAL)
+@pytest.mark.parametrize("ranks", RANKS.values(), ids=RANKS)
+def test_who_of_equal_numbers_is_paid_is_free_and_how_much_is_not(ranks, x, mode):
+    for seed in range(3):
+        right = gradcheck(taking(ranks), leaf(x), mode=mode, seed=seed)
+        assert right.passed, right
+        for wrong in (2.0, 0.5, 0.0, -1.0):
+            assert not gradcheck(taking(ranks, wrong), leaf(x), mode=mode, seed=seed).passed
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [(2, 3), (20, 12)], ids=["all entries", "a sample"])
+def test_a_tie_of_two_tensors_that_is_half_paid_is_refused_in_every_mode(shape, mode):
+    """Half is what lies midway between the slopes from left and right, so b alone seems right."""
+
+    def pays(share):
+        return lambda g, s: (g * (1 + np.sign(s[0] - s[1])) / 2, g * (share(s[0], s[1])))
+
+    for share, passes in (
+        (lambda a, b: (1 - np.sign(a - b)) / 2, True),
+        (lambda a, b: b > a, False),
+    ):
+        larger = differentiable(
+            lambda a, b: (np.maximum(a, b), (a, b)), pays(share), name="maximum"
+        )
+        a = np.random.default_rng(0).standard_normal(shape)
+        b = np.where(np.arange(a.size).reshape(shape) % 5, -a, a)
+        for seed in range(3):
+            report = gradcheck(larger, leaf(a, "a"), leaf(b, "b"), mode=mode, seed=seed)
+            assert report.passed == passes, report
+
+
+def fused(at_zero: float):
+    """relu(x @ W) @ V in one operation, whose outputs each mix several kinks."""
+
+    def forward(x, W, V):
+        z = x @ W
+        return np.maximum(z, 0) @ V, (x, W, V, z)
+
+    def backward(g, saved):
+        x, W, V, z = saved
+        dz = (g @ V.T) * np.where(z == 0, at_zero, z > 0)
+        return dz @ W.T, x.T @ dz, np.maximum(z, 0).T @ g
+
+    return differentiable(forward, backward, name="fused")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kinks_that_one_operation_mixes_may_each_take_a_side(seed):
+    rng = np.random.default_rng(seed)
+    x, W, V = (rng.standard_normal(shape) for shape in ((3, 4), (4, 8), (8, 4)))
+    x[1] = 0  # as where padding stands
+    given = leaf(x, "x"), leaf(W, "W"), leaf(V, "V")
+    for side in (0.0, 0.5):
+        assert gradcheck(fused(side), *given, seed=seed).passed
+    for wrong in (5.0, -3.0):
+        assert not gradcheck(fused(wrong), *given, seed=seed).passed
+
+
+def test_a_row_of_equal_numbers_has_no_variance_and_no_slope():
+    """What rounding leaves of x + h beside numbers of size 1 is no slope."""
+
+    def forward(x):
+        return ((x - x.mean(-1, keepdims=True)) ** 2).sum(-1) / 3, x
+
+    def backward(g, x):
+        return g[:, None] * 2 / 3 * (x - x.mean(-1, keepdims=True))
+
+    variance = differentiable(forward, backward, name="var")
+    for seed in range(10):
+        for size in (1.0, 0.3, 7.7):
+            assert gradcheck(variance, leaf(np.full((3, 4), size)), seed=seed).passed
+    short = differentiable(forward, lambda g, x: backward(g, x) / 2, name="var")
+    assert not gradcheck(short, leaf(np.arange(12.0).reshape(3, 4))).passed
+
+
+def test_many_equal_pairs_are_all_looked_at():
+    """Of 24 entries on kinks each shares one with one of the others."""
+    a, b = leaf(np.ones((3, 4)), "a"), leaf(np.ones((3, 4)), "b")
+
+    def backward(g, saved, lost=(2, 3)):
+        a, b = saved
+        da = g * (a >= b)
+        da[lost] = 0.0
+        return da, g * (b > a)
+
+    larger = differentiable(lambda a, b: (np.maximum(a, b), (a, b)), backward, name="maximum")
+    assert gradcheck(larger, a, b).cause == "ties"
+
+
+def test_where_a_function_leaps_nothing_can_be_told():
+    leaps = differentiable(
+        lambda a, b: (np.where(a > b, 2 * a, 3 * b), (a, b)),
+        lambda g, s: (g * 2.0 * (s[0] > s[1]), g * 3.0 * (s[0] <= s[1])),
+        name="leaps",
+    )
+    for seed in range(3):
+        report = gradcheck(leaps, leaf(np.ones((3, 4)), "a"), leaf(np.ones((3, 4)), "b"), seed=seed)
+        assert report.agrees and not report.told
+    assert gradcheck(lambda x: F.relu(x) * 3.0, leaf([-1.0, 2.0])).passed
