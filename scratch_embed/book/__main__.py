@@ -11,7 +11,7 @@ for library in ("OPENBLAS", "MKL"):  # as in lessons/__main__.py, and for the sa
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 from scratch_embed.book import html, links, notebook
-from scratch_embed.book.running import Ran, judged, ran, simulations
+from scratch_embed.book.running import judged, ran, simulations
 from scratch_embed.book.site import Site
 from scratch_embed.files import sentence
 from scratch_embed.lesson.tools import course_folder
@@ -44,8 +44,15 @@ def main(argv: list[str] | None = None) -> int:
 
 def notebooks(course: Course, quick: bool) -> int:
     """A notebook for every lesson and lab, in build/notebooks and build/notebooks/labs."""
-    count = len([_notebook(course, one) for one in _ran(course, quick)])
+    edited, count = [], 0
+    for count, one in enumerate(_ran(course, quick), 1):
+        place = BUILD / "notebooks" / one.path.relative_to(course.folder).with_suffix(".ipynb")
+        if not notebook.write(one, place):
+            edited.append(place)
     print(f"{count} notebooks are in {BUILD / 'notebooks'}")
+    if edited:
+        print("Left as they are, for they have been edited; delete one to have it made anew:")
+        print(*edited, sep="\n")
     return 0
 
 
@@ -62,7 +69,7 @@ def book(course: Course, quick: bool) -> int:
     drawn = dict(_progress(simulations(BUILD / "pages"), "simulations", len(NAMES)))
     site.simulations({name: drawn[name] for name in NAMES})
     for one in _ran(course, quick):
-        site.script(one, _notebook(course, one))
+        site.script(one)
     pages = _progress(judged(course, BUILD / "pages"), "claims", len(course.pages))
     site.claims(dict(pages))
     site.front()
@@ -86,12 +93,6 @@ def book(course: Course, quick: bool) -> int:
 def _ran(course: Course, quick: bool):
     paths = [*course.lessons.values(), *course.labs.values()]
     return _progress(ran(paths, BUILD / "pages", quick), "scripts", len(paths))
-
-
-def _notebook(course: Course, one: Ran) -> Path:
-    place = BUILD / "notebooks" / one.path.relative_to(course.folder).with_suffix(".ipynb")
-    notebook.write(one, place)
-    return place
 
 
 def _progress(items, label: str, total: int):

@@ -7,6 +7,7 @@ semicolon, which tells Jupyter not to show what the call returns: what there is 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from pathlib import Path
 
@@ -18,15 +19,38 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+OURS = "scratch_embed"  # where the metadata hold the digest of what we wrote
 NOTHING = {"begin", "beside", "compare", "print", "say", "show"}  # what these return
 FOLDED = ("imports", "helper", "quiz")  # Jupyter shows a bar that opens them
 
 
-def write(ran: Ran, path: Path) -> None:
-    """Write the notebook of a script."""
+def write(ran: Ran, path: Path) -> bool:
+    """Write the notebook of a script; False, and nothing is written, over one edited since."""
+    if path.exists() and not _is_ours(path):
+        return False
     with replacing(path) as temporary:
-        text = json.dumps(notebook(ran), indent=1, ensure_ascii=False) + "\n"
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text(ran), encoding="utf-8")
+    return True
+
+
+def text(ran: Ran) -> str:
+    """The notebook as the text of its file."""
+    return json.dumps(notebook(ran), indent=1, ensure_ascii=False) + "\n"
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the sources of all cells are as we wrote them; outputs anybody can make anew."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found["metadata"][OURS] == _digest(found["cells"])
+    except (ValueError, KeyError, TypeError, RecursionError):  # no notebook, or none of ours
+        return False
+
+
+def _digest(cells: list[dict]) -> str:
+    """A number of what stands in the cells, however a program that saves them cuts their lines."""
+    sources = [[cell["cell_type"], "".join(cell["source"])] for cell in cells]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
 
 
 def notebook(ran: Ran) -> dict:
@@ -42,7 +66,8 @@ def notebook(ran: Ran) -> dict:
         cell["metadata"] = {"jupyter": {"source_hidden": True}} if piece.role in FOLDED else {}
         outputs = [_output(bundle) for bundle in shown]
         made.append({"cell_type": "code", **cell, "execution_count": count, "outputs": outputs})
-    return {"cells": made, "metadata": KERNEL, "nbformat": 4, "nbformat_minor": 5}
+    metadata = {**KERNEL, OURS: _digest(made)}
+    return {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def source(piece: Piece) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scratch_embed.book import claims_page, reference, script_page, words
+from scratch_embed.book import claims_page, notebook, reference, script_page, words
 from scratch_embed.book.markdown import code, fence, folded, plain, toctree
 from scratch_embed.book.running import Ran
 from scratch_embed.files import replacing
@@ -49,7 +49,7 @@ class Site:
             if path.is_file() and path not in self.written:
                 path.unlink()
 
-    def script(self, ran: Ran, notebook: Path) -> None:
+    def script(self, ran: Ran) -> None:
         """The page of a lesson or lab, its pictures, and what it offers to take away."""
         folder = "labs" if is_lab(ran.path) else "lessons"
 
@@ -67,7 +67,7 @@ class Site:
                 self.write(f"_extra/traces/{ran.path.stem}_{line}.html", walk)
         below = "downloads/" + "labs/" * is_lab(ran.path) + ran.path.stem
         self.write(f"{below}.py", ran.path.read_bytes())
-        self.write(f"{below}.ipynb", notebook.read_bytes())
+        self.write(f"{below}.ipynb", notebook.text(ran))
 
     def front(self) -> None:
         """The first page: the first path, all lessons, and the questions that they answer."""

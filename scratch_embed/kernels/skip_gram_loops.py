@@ -60,7 +60,8 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
                         s5 += x * outputs[u5, d]
                     e[0], e[1], e[2], e[3], e[4], e[5] = s0, s1, s2, s3, s4, s5
                     for k in range(SIX):
-                        a = int(min(max(e[k] * step + half, 0), len(sigmoid) - 1))
+                        at = e[k] * step + half
+                        a = int(min(at, len(sigmoid) - 1)) if at > 0 else 0  # NaN, too
                         e[k] = rate * ((six + k == 0) - sigmoid[a])
                         e[k] *= six + k == 0 or rows[k] != word
                     e0, e1, e2, e3, e4, e5 = e[0], e[1], e[2], e[3], e[4], e[5]
@@ -117,7 +118,8 @@ def cbow(vectors, outputs, text, widths, targets, first, sigmoid, reach, rate, p
                     continue
                 for d in range(vectors.shape[1]):
                     score += mean[d] * outputs[u, d]
-                a = int(min(max(score * step + half, 0), len(sigmoid) - 1))
+                at = score * step + half
+                a = int(min(at, len(sigmoid) - 1)) if at > 0 else 0  # NaN, too
                 e = rate * ((k == 0) - sigmoid[a])
                 for d in range(vectors.shape[1]):
                     back[d] += e * outputs[u, d]

@@ -141,6 +141,7 @@ def _vectors(x, gamma, beta, eps: float, normalized_shape):
     if not (is_real(eps) and 0 <= eps < np.inf):
         raise ValueError(f"eps is {eps!r}; it must be finite and not negative, as 1e-5")
     x, given = floating(x), {}
+    x = x if x.flags.c_contiguous else x.copy("C")  # NumPy sums a strided axis number by number
     if normalized_shape is not None:
         given["normalized_shape"] = tuple(np.atleast_1d(normalized_shape).tolist())
     if gamma is not None:

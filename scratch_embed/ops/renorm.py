@@ -9,6 +9,8 @@ from scratch_embed.kernels.ids import check_ids
 from scratch_embed.lengths import lengths
 from scratch_embed.watch import wrote
 
+LEAST_P = 0.1
+
 
 def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: float = 2.0) -> None:
     """Shrink each row named by `ids` whose p-norm exceeds `max_norm` to that norm, in place.
@@ -24,8 +26,8 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
     which no factor brings to any norm. It is an edit of the table and not
     a function that backward knows of, so it stands apart from the lookup that follows it.
 
-    Raises ValueError for a max_norm or norm_type that is not positive and for a read-only table
-    with a row to shrink; IndexError or TypeError for bad ids.
+    Raises ValueError for a max_norm that is not positive, a norm_type below 0.1 and a read-only
+    table with a row to shrink; IndexError or TypeError for bad ids.
 
     >>> weight = np.array([[3.0, 4.0], [3.0, 4.0]])
     >>> renorm_(weight, [1], max_norm=1.0)
@@ -56,6 +58,11 @@ def check_max_norm(max_norm: float | None, norm_type: float) -> None:
         raise ValueError(f"max_norm is {max_norm!r}; it must be positive, or None for no limit")
     if not (is_real(norm_type) and norm_type > 0):
         raise ValueError(f"norm_type is {norm_type!r}; the p of a p-norm is positive")
+    if norm_type < LEAST_P:
+        raise ValueError(
+            f"norm_type is {norm_type!r}; at least {LEAST_P} is taken, for D^(1/p) leaves the "
+            "range of a float"
+        )
 
 
 def _norms(rows: np.ndarray, max_norm: float, norm_type: float) -> tuple[np.ndarray, np.ndarray]:

@@ -186,8 +186,10 @@ class Variable:
         with adding:
             for tensor, total in found:
                 tensor._check_old(total)
-            for tensor, total in found:
-                tensor.grad = total if tensor.grad is None else _sum(tensor.grad, total)
+            # Sums first: what stops here, as Ctrl-C, leaves no half of the gradients added to.
+            sums = [g if tensor.grad is None else _sum(tensor.grad, g) for tensor, g in found]
+            for (tensor, _), total in zip(found, sums):
+                tensor.grad = total
 
     def _held(self) -> np.ndarray | None:
         """The numbers, where somebody still holds them."""

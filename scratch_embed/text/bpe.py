@@ -191,6 +191,7 @@ def train(
     """
     check_options(text, num_merges, unit, ties, min_count, boundaries)
     options = {"unit": unit, "ties": ties, "min_count": min_count}
+    num_merges = int(num_merges)  # of Python: np.uint8 has no room for a product
     if len(text) * num_merges <= SMALL:
         steps = merge_steps(text, num_merges, boundaries=boundaries, **options)
         merges = [step.pair for step in steps]

@@ -98,6 +98,30 @@ def test_a_call_that_returns_something_is_told_to_keep_it_to_itself(made):
     assert drawn[-1].endswith('save_figure(figure, "two_bars.png");')
 
 
+def test_what_somebody_has_written_into_a_notebook_is_not_written_over(tmp_path):
+    def said(words: str) -> Ran:
+        script = f'# %%\nprint("{words}")\n'
+        (tmp_path / "one.py").write_text(script, encoding="utf-8")
+        pieces = cut(cells.load(tmp_path / "one.py")).cells
+        return Ran(tmp_path / "one.py", pieces, [[] for _ in pieces], {})
+
+    place = tmp_path / "one.ipynb"
+    assert notebook.write(said("hello"), place)
+    again = json.loads(place.read_text(encoding="utf-8"))
+    for cell in again["cells"]:  # as a program that only ran it saves it
+        cell["source"] = "".join(cell["source"])
+        cell |= {"execution_count": 7, "outputs": []} if cell["cell_type"] == "code" else {}
+    place.write_text(json.dumps(again), encoding="utf-8")
+    assert notebook.write(said("good day"), place)
+    assert "good day" in place.read_text(encoding="utf-8")
+    note = {"cell_type": "markdown", "id": "mine", "metadata": {}, "source": ["my note"]}
+    mine = json.dumps({**again, "cells": [*again["cells"], note]})
+    for other in ("", "[]", '{"cells": 3, "metadata": {}}', mine):
+        place.write_text(other, encoding="utf-8")
+        assert not notebook.write(said("hello"), place)
+        assert place.read_text(encoding="utf-8") == other
+
+
 def test_a_script_that_fails_makes_no_notebook(tmp_path):
     path = tmp_path / "ch00_wrong.py"
     path.write_text("# %%\nx = 1\n\n# %%\ny = x / 0\n", encoding="utf-8")

@@ -54,6 +54,22 @@ def test_a_row_within_the_limit_stays_though_its_powers_overflow(row, max_norm, 
     assert table.tolist() == np.array([row], dtype).tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [200, 2000, 1e6])
+def test_where_powers_are_0_the_length_is_not(p, dtype):
+    """||(0.6, 5)||_p is 5 for a large p, and of five equal numbers 5^(1/p) times one."""
+    table = np.array([[0.6, 5, 0, 0, 0], [6, -6, 6, 6, 6], [0, 0, 0, 0, 0]], dtype)
+    renorm_(table, [0, 1, 2], 1.0, p)
+    each = 5 ** (-1 / p)
+    expected = [[0.12, 1, 0, 0, 0], [each, -each, each, each, each], [0] * 5]
+    np.testing.assert_allclose(table, expected, rtol=1e-5)
+
+
+def test_a_power_that_leaves_the_range_of_floats_is_refused():
+    with pytest.raises(ValueError, match=r"norm_type is 0\.01; at least 0\.1"):
+        renorm_(np.ones((2, 4096)), [0], 1.0, 0.01)
+
+
 def test_a_row_whose_square_no_float_holds_is_shrunk():
     table = np.array([[1e200, 1e200]])
     renorm_(table, [0], 1.0)

@@ -398,3 +398,14 @@ def test_a_product_that_nobody_asked_for_is_left_out():
         (other,) = {0, 1} - {position}
         needs = [place == position for place in (0, 1)]
         assert out.node.backward(dout, out.node.saved, needs)[other] is None
+
+
+@pytest.mark.parametrize("spoiled", [0, 1])
+def test_where_one_gradient_cannot_be_added_to_none_is(spoiled):
+    leaves = [Tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+    (leaves[0] * leaves[1]).sum().backward()
+    leaves[spoiled].grad = np.array(["a", "b"])  # in its shape, and no numbers
+    other = leaves[1 - spoiled].grad.copy()
+    with pytest.raises(TypeError):
+        (leaves[0] * leaves[1]).sum().backward()
+    assert leaves[1 - spoiled].grad.tolist() == other.tolist()
