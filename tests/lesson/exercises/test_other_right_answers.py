@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,14 @@ def verdicts(tmp_path_factory):
 @pytest.mark.parametrize("name", RIGHT)
 def test_it_passes(verdicts, name):
     assert verdicts[name]["passed"], verdicts[name]
+
+
+def test_what_a_function_sets_for_itself_does_not_hold_for_the_check(tmp_path):
+    """Where it has errors raised, ours would stop at exp(-800), which is rightly 0."""
+    solution = EXERCISES["cross_entropy"].solution
+    strict = re.sub(r"(\n *)(return )", r"\1np.seterr(all='raise')\1\2", solution)
+    assert strict.count("seterr") >= 1
+    path = tmp_path / "strict.py"
+    path.write_text(f"import numpy as np\n{strict}", encoding="utf-8")
+    verdict = check_all([Job(EXERCISES["cross_entropy"], path, timed=False, seconds=120)])[0]
+    assert verdict["passed"], verdict

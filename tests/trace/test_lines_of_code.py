@@ -1,0 +1,100 @@
+"""Which lines of a backward a trace shows: those that ran, of the function itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed.trace import trace
+
+
+def forward(x):
+    if not x.size:
+        return np.zeros(x.shape), (x,)
+    out = x * x
+    return out, (x,)
+
+
+def early(dout, saved):
+    (x,) = saved
+    if not x.size:
+        return np.zeros(x.shape)
+    return dout * 2 * x
+
+
+def helper(dout, saved):
+    def twice(v):
+        return 2 * v
+
+    (x,) = saved
+    return twice(dout * x)
+
+
+def nested(dout, saved):
+    (x,) = saved
+    if len(x) == 1:
+        return 2 * x * dout
+    else:
+        if x[0] > 100:
+            return x * dout + x * dout
+        return dout * x * 2
+
+
+def tried(dout, saved):
+    try:
+        _one, _two = saved
+        return None
+    except ValueError:
+        pass
+    return 2 * saved[0] * dout
+
+
+def either(dout, saved):
+    (x,) = saved
+    if x.sum() > 100:
+        dx = dout * x + dout * x
+    else:
+        dx = dout * x * 2
+    return dx
+
+
+def looped(dout, saved):
+    """More lines than are kept: nobody knows which ran, so both are shown."""
+    (x,) = saved
+    for _ in range(300):
+        x = x + 0
+    if x.sum() > 100:
+        return x * dout + dout * x
+    return x * dout * 2
+
+
+@pytest.mark.parametrize(
+    ("backward", "shown"),
+    [
+        (early, ["return dout * 2 * x"]),
+        (helper, ["return twice(dout * x)"]),
+        (nested, ["return dout * x * 2"]),
+        (tried, ["return 2 * saved[0] * dout"]),
+        (either, ["dx = dout * x * 2"]),
+        (looped, ["return x * dout + dout * x", "return x * dout * 2"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_line_that_is_shown_is_one_that_ran(backward, shown):
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    walk = trace(differentiable(forward, backward)(x).sum())
+
+    def told(step: int) -> list[str]:
+        lines = [line.stages[0] for line in walk.entry(step, (0, (1,))).lines]
+        return [line.split("  ")[-1] for line in lines if "test_lines_of_code.py:" in line]
+
+    assert told(4) == shown
+    assert told(1) == ["out = x * x"]
+
+
+def test_of_a_power_the_line_of_its_own_exponent():
+    x = Tensor([2.0, 3.0], requires_grad=True)
+    for exponent, line in ((3, "return dout * exponent * a ** (exponent - 1)"), (0, "0 * dout")):
+        text = trace((x**exponent).sum()).entry(4, (0, (1,))).text()
+        assert line in text and text.count("arithmetic.py:") == 1
