@@ -134,7 +134,10 @@ class Learning:
                 "that draws batches, and those of the model's parts"
             )
         for rng, each in zip(generators, drawn):
-            type(rng.bit_generator)(0).state = each  # raises for the state of another kind
+            here, there = type(rng.bit_generator).__name__, dict(each).get("bit_generator")
+            if here != there:
+                raise ValueError(f"the state is of a generator {there}, and here is a {here}")
+            type(rng.bit_generator)(0).state = each  # raises where something else is wrong with it
         with uninterrupted():
             for put in load:
                 put()

@@ -73,7 +73,7 @@ def keep(array: Any) -> Kept:
         return array, 1, array.tobytes()
     step = int(array.size // entries)
     while math.gcd(step, array.size) > 1:  # else it would meet some columns of a table only
-        step += 1
+        step -= 1  # 1 has none
     return array, step, array.tobytes() if step == 1 else _sample(array, step)
 
 

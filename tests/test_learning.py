@@ -37,7 +37,7 @@ SPOILED = {
     ),
     "kind of generator": (
         lambda state: state.update({"rngs of layers": [{"bit_generator": "MT19937"}]}),
-        "MT19937|PCG64",
+        "of a generator MT19937, and here is a PCG64",
     ),
     "no step": (lambda state: state.pop("step"), "lacks step: it is not"),
     "another's state": (dict.clear, "lacks model, optimizer, rng, rngs of layers, step: it is not"),

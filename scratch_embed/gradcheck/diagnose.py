@@ -46,7 +46,7 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += reused(point) or cancelling(point, _runs_again)
     if not found:
-        found += hidden(point) or point.crooked
+        found += point.crooked or hidden(point)
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
     return list(dict.fromkeys(found))[:MOST]
 

@@ -21,25 +21,34 @@ STEP = 1e-3  # of ASIDE: nudges there lead to no other corner
 SAME = 2e-4  # of the largest number: what is curved differs by as much beside the point
 OTHER = 1e-2  # of the same: how far slopes are from those at the point where that is a corner
 AROUND = 64  # places around the point
-TRIES = 64  # times that one entry is moved elsewhere
-MANY = 64  # places: of so many, one at least is no matter of a corner
+TRIES = 32  # times that entries change places
+MANY = 512  # entries: of more, those alone are looked at in which backward is wrong at the point
 
 
 def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
-    """Whether backward is the slope at all `places` beside the point, and at none of them here."""
-    if point.original or len(places) > MANY:
+    """Whether backward is the slope beside the point, and at none of these `places` here."""
+    if point.original:
         return False
     search = _Search(point, places)
-    slopes, size = search.found, search.size
-    if not np.isfinite(size) or (np.abs(search.stated - slopes) <= OTHER * size).any():
+    if not np.isfinite(search.size) or (search.gaps <= OTHER * search.size).any():
         return False
+    moved = {place.position for place in places}
+    others = [
+        Place(position, index)
+        for position in moved
+        for index in np.ndindex(point.checked[position].shape)
+    ]
+    if len(others) <= MANY:
+        search = _Search(point, [*others, *(place for place in places if place.index is None)])
+    elif len(places) > MANY:
+        return False
+    here, corner = search.found, False
     for order in (1, -1, 0):  # most sorts keep the order of equal numbers, or turn it about
         search.begin(order)
         if not search.wrong.any():
             return True
-        if (np.abs(search.found - slopes) <= OTHER * size).all():  # no corner, so far as is seen
-            return False
-    return search.goes_on()
+        corner = corner or bool((np.abs(search.found - here) > OTHER * search.size).any())
+    return corner and search.goes_on()
 
 
 def is_in_reach(point: Point, place: Place) -> bool:
@@ -76,21 +85,37 @@ class _Search:
         self.look()
 
     def goes_on(self) -> bool:
-        """Move an entry elsewhere that is in the wrong, and stay where fewer are."""
+        """Let entries change places, of which one has the slope that the other is paid."""
         for _ in range(TRIES):
             if not self.wrong.any():
                 return True
-            before = self.ways, self.wrong
-            place = self.places[self.rng.choice(np.flatnonzero(self.wrong))]
+            before = self.ways, self.wrong, self.found
             self.ways = [way.copy() for way in self.ways]
-            way, index = self.ways[place.position], place.index
-            if index is None:
-                index = np.unravel_index(self.rng.integers(way.size), way.shape)
-            way[index] = self.rng.uniform(-1, 1)
+            if not self.exchange():
+                place = self.places[self.rng.choice(np.flatnonzero(self.wrong))]
+                way, index = self.ways[place.position], place.index
+                if index is None:
+                    index = np.unravel_index(self.rng.integers(way.size), way.shape)
+                way[index] = self.rng.uniform(-1, 1)
             self.look()
             if self.wrong.sum() > before[1].sum():
-                self.ways, self.wrong = before
+                self.ways, self.wrong, self.found = before
         return not self.wrong.any()
+
+    def exchange(self) -> bool:
+        """Each entry at most once; False where none has what another should."""
+        free = [at for at in np.flatnonzero(self.wrong) if self.places[at].index is not None]
+        found = False
+        while free:
+            one = free.pop(0)
+            gaps = np.abs(self.found[free] - self.stated[one])
+            if len(free) and gaps.min() <= SAME * self.size:
+                two = free.pop(int(gaps.argmin()))
+                a, b = self.places[one], self.places[two]
+                ways, found = self.ways, True
+                x, y = ways[a.position][a.index], ways[b.position][b.index]
+                ways[a.position][a.index], ways[b.position][b.index] = y, x
+        return found
 
     def look(self) -> None:
         """Measure what the slopes are there."""
@@ -106,6 +131,6 @@ class _Search:
             for tensor, data in zip(tensors, start):
                 tensor.data[...] = data
         self.found = np.array([got.value for got in found])
-        doubt = SAME * self.size
+        doubt, self.gaps = SAME * self.size, np.abs(self.found - self.stated)
         told = 8 * np.array([got.noise for got in found]) <= doubt
-        self.wrong = ~(told & (np.abs(self.found - self.stated) <= doubt))
+        self.wrong = ~(told & (self.gaps <= doubt))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
     position: int
     index: tuple[int, ...]
-    sign: float = 1.0
+    sign: float = 1.0  # of two equal numbers one may be -x; among many each moves by another length
 
 
 class Way:
@@ -68,7 +68,9 @@ def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> I
         if point.checked[position] not in point.original
         for index in sorted(kinks[position])
     ]
-    for group in _sharing(point, entries[:MOST]):
+    entries = entries[:MOST]
+    groups = [*_sharing(point, entries), *_equal(point, entries)]
+    for group in {frozenset(_alike(group)): group for group in reversed(groups)}.values():
         ways = dict.fromkeys(map(tuple, (_alike(group), group)))
         for entries in ways if len(group) > 1 else ():
             way = Way(point, entries)
@@ -113,14 +115,40 @@ def _partners(point: Point, one: Entry, others: list[Entry]) -> Iterator[tuple[E
         yield from _partners(point, one, others[half:])
 
 
+def _equal(point: Point, entries: list[Entry]) -> Iterator[list[Entry]]:
+    """Entries of a tensor, and of one row of it, that hold the same number, and share a kink all
+    together: of those that share none the jumps would add up.
+
+    In the sum of the two largest of four equal numbers no two share one that the others do not.
+    """
+    alike: dict[tuple, list[Entry]] = {}
+    for entry in entries:
+        value = float(point.checked[entry.position].data[entry.index])
+        for row in {(), entry.index[:-1]}:
+            alike.setdefault((entry.position, row, value), []).append(entry)
+    for group in alike.values():
+        jumps = [jump(Way(point, [entry]), CENTRAL_STEP) for entry in group]
+        together = jump(Way(point, group), CENTRAL_STEP)
+        doubt = 1e-3 * max(map(abs, jumps)) + 64 * point.noise / CENTRAL_STEP
+        if len(group) > 2 and abs(sum(jumps) - together) > doubt * len(group):
+            yield group
+
+
 def _alike(group: list[Entry]) -> list[Entry]:
     return [entry._replace(sign=1.0) for entry in group]
 
 
 def _shared(point: Point, one: Entry, others: list[Entry]) -> float:
     """0 where one shares no kink with the others, 1 where moving it with them lessens the jump, or
-    -1: if they share none, slopes jump by as much whether it moves as they do or against them."""
-    ways = (Way(point, [one._replace(sign=sign), *others]) for sign in (1.0, -1.0))
+    -1: if they share none, slopes jump by as much whether it moves as they do or against them.
+
+    Many move by lengths of their own, the one by more than each: else x would hide behind -x.
+    """
+    size = 1.0
+    if len(others) > 1:
+        size, lengths = 2.0, stream(len(others)).uniform(0.5, 1.5, len(others))
+        others = [entry._replace(sign=length) for entry, length in zip(others, lengths)]
+    ways = (Way(point, [one._replace(sign=sign), *others]) for sign in (size, -size))
     same, opposite = (jump(way, CENTRAL_STEP) for way in ways)
     doubt = 1e-3 * max(abs(same), abs(opposite)) + 64 * point.noise / CENTRAL_STEP
     if abs(same - opposite) <= doubt:

@@ -31,8 +31,7 @@ def skip_gram(vectors, outputs, text, widths, targets, first, sigmoid, reach, ra
     their steps, when all neighbours have been met. That is less to write, and less that two threads
     take from each other. A negative that is the word itself is passed over, as in word2vec.c.
     """
-    half, step = len(sigmoid) / 2, len(sigmoid) / (2 * reach)
-    zero = vectors.dtype.type(0)
+    half, step, zero = len(sigmoid) / 2, len(sigmoid) / (2 * reach), vectors.dtype.type(0)
     for part in prange(parts):
         rows, e = np.empty(SIX, np.int64), np.empty(SIX, vectors.dtype)
         moves = np.empty((SIX, vectors.shape[1]), vectors.dtype)

@@ -29,6 +29,7 @@ NOTHING = 1e-15  # what rounding leaves of a sum that is 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
+HOW_MANY = re.compile(r"\b[Hh]ow many (thousand|million|billion)\b")
 PERCENT = r"per ?cent|%"
 SAID = {"%": PERCENT, "percent": PERCENT, "per cent": PERCENT, "M": "million", "B": "billion",
         "million": "million", "billion": "billion", "K": "thousand", "k": "thousand",
@@ -159,6 +160,9 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
         return figure.value / SCALES[bytes_asked[0]]
     if unit in SAID and re.search(SAID[unit], asked):
         return figure.value / SCALES[unit]
+    counted = HOW_MANY.search(asked)
+    if counted and unit in SAID and SAID[unit] != PERCENT:  # 0.13 billion to "How many million?"
+        return figure.value / SCALES[counted[1]]
     if unit == "B" and bytes_asked:  # which is a billion elsewhere
         return figure.value / SCALES["B"] / SCALES[bytes_asked[0]]
     return figure.value

@@ -168,4 +168,4 @@ def _check_weight(weight, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError(
             f"weight[{at}] = {weight[at]}; what a class counts is finite and not negative"
         )
-    return weight
+    return weight.astype(np.result_type(weight, np.float32))  # half a float has no room for a sum

@@ -21,6 +21,7 @@ from scratch_embed.sharding.in_process import InProcess, Shards
 from scratch_embed.sharding.partition import Partition
 from scratch_embed.sharding.shard import Shard
 from scratch_embed.tensor import Tensor, differentiable
+from scratch_embed.watch import wrote
 
 MANIFEST = "manifest.json"
 OURS = re.compile(r"shard-\d+-of-\d+\.step-\d+(\.new)?\.npz")  # see `_names`
@@ -177,6 +178,7 @@ class ShardedEmbedding:
             )
             self.traffic["gradients"] += grad.values.nbytes
             self.traffic["places"] += grad.rows.nbytes
+            wrote(self._whole.data, step=True)  # who goes back through an older lookup is told
         self.zero_grad()
         self.steps += 1
 

@@ -65,7 +65,7 @@ class Node(NamedTuple):
             raise ValueError(
                 f"backward of {self.name} returned {len(grads)} gradients for "
                 f"{len(self.inputs)} inputs; return one for each leading array argument, "
-                "None for one that has none"
+                "None for one that has none, and give arrays to it by position, not by name"
             )
         for position, (tensor, grad) in enumerate(zip(self.inputs, grads)):
             if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:

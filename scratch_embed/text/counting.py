@@ -31,6 +31,8 @@ STRETCH = 1 << 20  # ids that are in memory at a time
 MOST_WORDS = 1_000_000  # different ones that are remembered at a time
 LONGEST_WORD = 100  # characters, as in word2vec.c; what is longer is no word
 SAMPLE = 1 << 21  # characters that pieces are learned from
+FIRST = 4096  # ids of a file that are looked at to know it for one
+HIGHEST = 1 << 28  # four spaces, the lowest that text may be, are 0x20202020: twice as much
 NOTHING = 0  # the number of what is left out
 
 
@@ -70,6 +72,17 @@ class Ids:
         for start in range(0, len(self), STRETCH):
             total = zlib.crc32(self[start : start + STRETCH].astype(ID), total)
         return total
+
+
+def may_be_ids(path: str | os.PathLike) -> bool:
+    """Whether a file begins as one of ids does: text of any kind, read as numbers, is far above
+    what anybody has words for."""
+    if not os.path.getsize(path):
+        return True  # there is nothing in it
+    with open_regular(path) as file:
+        whole = os.fstat(file.fileno()).st_size % ID.itemsize == 0
+        found = np.frombuffer(file.read(FIRST * ID.itemsize) if whole else b"", ID)
+    return whole and bool(((found >= 0) & (found < HIGHEST)).all())
 
 
 class _Numbers(dict):

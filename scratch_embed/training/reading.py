@@ -9,9 +9,8 @@ from pathlib import Path
 from scratch_embed.text.counting import Ids
 from scratch_embed.text.sources import STANDARD, Source
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.run import CHECKPOINT
+from scratch_embed.training.run import CHECKPOINT, IDS
 
-IDS = "text.ids"
 WHAT = (
     "a UTF-8 file, a folder of .txt, .md and .rst files, or - for standard input; without it, "
     f"{STANDARD}: the docstrings of this Python"

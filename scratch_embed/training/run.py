@@ -19,11 +19,12 @@ from pathlib import Path
 from scratch_embed import checkpoint
 from scratch_embed.ending import STOPPED
 from scratch_embed.files import check_writable, from_json, read_bytes
+from scratch_embed.text.counting import may_be_ids
 from scratch_embed.training.results import write_results
 
 CHECKPOINT = "checkpoint.npz"
-WRITTEN = (CHECKPOINT, "text.ids", "text.ids.new", "results.json", "results.png")
-MARKS = (CHECKPOINT, "text.ids", "results.json")  # one of them lies where a run has begun
+IDS = "text.ids"
+WRITTEN = (CHECKPOINT, IDS, f"{IDS}.new", "results.json", "results.png")
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
@@ -43,6 +44,9 @@ class Run:
         self._command, self._saved_at = command, time.monotonic()
         for name in WRITTEN:
             self.will_write(name)
+        ids = options.out / IDS
+        if ids.is_file() and not self._has(CHECKPOINT, "results.json") and not may_be_ids(ids):
+            raise _written_by_nobody(ids)
 
     def will_write(self, name: str) -> Path:
         """The path of a file in the run's folder. Raises OSError when it cannot be written, and
@@ -53,10 +57,17 @@ class Run:
         for option in READ:
             if _names(getattr(self.options, option, None), path):
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
-        marks = (self.options.out / mark for mark in MARKS)
-        if name not in WRITTEN and path.is_file() and not any(mark.is_file() for mark in marks):
+        if name not in WRITTEN and path.is_file() and not self.begun:
             raise _written_by_nobody(path)
         return path
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run of ours has begun in the folder, this one or an earlier one."""
+        return self._has(CHECKPOINT, IDS, "results.json")
+
+    def _has(self, *names: str) -> bool:
+        return any((self.options.out / name).is_file() for name in names)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:

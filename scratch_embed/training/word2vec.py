@@ -132,7 +132,8 @@ def settings(options: argparse.Namespace) -> Settings:
 def read(run: Run) -> dict:
     """Turn the text into ids in the folder; returns what a checkpoint holds of it."""
     options = run.options
-    found = pieces_of(open_source(options.text, without=options.out / "vectors.txt"))
+    ours = options.out / "vectors.txt" if run.begun else None  # of an earlier run
+    found = pieces_of(open_source(options.text, without=ours))
     cut = {"words": words, "spaces": str.split}.get(options.cut)
     if cut is None:
         found, tokenizer = counting.learn_pieces(found, options.pieces)

@@ -20,11 +20,13 @@ def leaf(data, name: str = "x") -> Tensor:
     return Tensor(np.array(data, dtype=float), requires_grad=True, name=name)
 
 
-def taking(ranks: slice, pays: float = 1.0):
-    """The numbers of each row that have these ranks, from the least on."""
+def taking(ranks: slice, pays: float = 1.0, order=None):
+    """The numbers of each row that have these ranks, from the least on; of equal ones those first
+    that stand first in `order`."""
 
     def forward(x):
-        ids = np.argsort(x, axis=-1, kind="stable")[..., ranks]
+        turned = np.arange(x.shape[-1]) if order is None else order
+        ids = turned[np.argsort(x[..., turned], axis=-1, kind="stable")[..., ranks]]
         return np.take_along_axis(x, ids, -1), (ids, x.shape)
 
     def backward(g, saved):
@@ -48,6 +50,17 @@ def test_who_of_equal_numbers_is_paid_is_free_and_how_much_is_not(ranks, x, mode
         assert right.passed, right
         for wrong in (2.0, 0.5, 0.0, -1.0):
             assert not gradcheck(taking(ranks, wrong), leaf(x), mode=mode, seed=seed).passed
+
+
+@pytest.mark.parametrize("size", [3, 5, 12])
+def test_of_equal_numbers_any_may_be_the_one(size):
+    rng = np.random.default_rng(size)
+    for ranks in (slice(size // 2, size // 2 + 1), slice(0, size), slice(size - 2, size)):
+        for seed in range(2):
+            right = taking(ranks, order=rng.permutation(size))
+            assert gradcheck(right, leaf(np.ones((2, size))), seed=seed).passed
+            wrong = taking(ranks, 1.5, order=rng.permutation(size))
+            assert not gradcheck(wrong, leaf(np.ones((2, size))), seed=seed).passed
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -140,3 +153,43 @@ def test_where_a_function_leaps_nothing_can_be_told():
         report = gradcheck(leaps, leaf(np.ones((3, 4)), "a"), leaf(np.ones((3, 4)), "b"), seed=seed)
         assert report.agrees and not report.told
     assert gradcheck(lambda x: F.relu(x) * 3.0, leaf([-1.0, 2.0])).passed
+
+
+@pytest.mark.parametrize(
+    "x", [[2.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0, 1.0], [3.0, 0.0, 0.0, 0.0, -1.0]]
+)
+def test_a_kink_that_no_two_of_four_entries_share_is_shared_by_all(x):
+    """Of the sum of the k largest, the numbers that equal the k-th share what is left."""
+    k = 2 + (x[0] > x[1])
+
+    def forward(x):
+        return np.sort(x, -1)[:, -k:].sum(-1), x
+
+    def paying(all_of_it):
+        def backward(g, x):
+            last = np.sort(x, -1)[:, -k][:, None]
+            over, equal = x > last, x == last
+            left = k - over.sum(-1, keepdims=True) if all_of_it else 1
+            return g[:, None] * (over + equal * left / equal.sum(-1, keepdims=True))
+
+        return differentiable(forward, backward, name="top")
+
+    for mode in MODES:
+        for seed in range(3):
+            assert gradcheck(paying(True), leaf([x, x[::-1]]), mode=mode, seed=seed).passed
+            assert not gradcheck(paying(False), leaf([x, x[::-1]]), mode=mode, seed=seed).passed
+
+
+def test_x_does_not_hide_behind_minus_x():
+    """Of three equal sizes one is negative: moved together with two others it seems to be alone."""
+
+    def pays(share):
+        def backward(g, x):
+            largest = abs(x) == abs(x).max()
+            return share * g * np.sign(x) * largest / largest.sum()
+
+        return differentiable(lambda x: (abs(x).max(), x), backward, name="size")
+
+    for x in ([2.0, 2.0, -2.0], [2.0, -2.0, 2.0], [1.0, -1.0, -1.0, 0.5]):
+        assert gradcheck(pays(1.0), leaf(x)).passed
+        assert not gradcheck(pays(2.0), leaf(x)).passed

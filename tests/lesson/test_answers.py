@@ -16,6 +16,8 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("\u22120.3", -0.3, {}), ("3e-4", 3e-4, {}), ("0", 0, {}),
         ("131.1 million", 131.072, {"asked": "How many million numbers?"}),
         ("131.1M", 131.072, {"asked": "How many million numbers?"}),
+        ("0.1311 billion", 131.072, {"asked": "How many million numbers?"}),
+        ("131,072K", 131.072, {"asked": "How many million numbers?"}),
         ("59 %", 59, {"asked": "What share is left, in percent?"}),
         ("59 per cent", 59, {"asked": "What share is left, in percent?"}), ("59 percent", 0.59, {}),
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),

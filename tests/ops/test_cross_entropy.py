@@ -61,6 +61,13 @@ def test_weights_of_sequences_are_those_of_their_flat_batch():
     assert np.array_equal(grad.reshape(6, 4), grad_flat)
 
 
+def test_weights_of_half_precision_have_room_for_their_sum():
+    logits = np.zeros((200_000, 3), np.float32)  # of ln 3 each, whatever they weigh
+    weight, targets = np.array([1, 0.75, 0.5], np.float16), np.arange(200_000) % 3
+    loss, _ = cross_entropy_forward(logits, targets, weight=weight)
+    assert loss.dtype == np.float32 and loss == pytest.approx(np.log(3), rel=1e-5)
+
+
 def test_weights_by_hand():
     """Losses ln 4/3 times 3, ln 4 times 1; the third is ignored; the mean divides by 3 + 1."""
     loss, saved = cross_entropy_forward(LOGITS, [1, 0, -1], ignore_index=-1, weight=[1, 3])

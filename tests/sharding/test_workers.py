@@ -195,6 +195,16 @@ def test_two_workers_at_random_speeds_never_part_by_more_than_the_bound(bound):
     assert all(shard.clock == [12, 12] for shard in shards)
 
 
+def test_who_goes_back_through_a_lookup_of_before_the_last_step_is_told():
+    layer = sharded("SGD")
+    first, second = layer([0, 1]), layer([0, 1])
+    first.sum().backward()
+    layer.step()
+    with pytest.warns(RuntimeWarning, match="as it was before an optimiser's last step"):
+        second.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:pulled took change as it was")
 def test_a_worker_that_has_nothing_to_look_up_may_be_ahead_and_loses_nothing():
     """Only a pull waits. Each step is made of the gradients of that step."""
     one, other = workers_of(2)

@@ -194,6 +194,18 @@ def test_what_a_run_writes_must_not_be_its_standard_input_either(tmp_path, monke
     assert command.parse(parser, ["-", "--out", str(tmp_path)])
 
 
+def test_what_is_somebody_elses_under_the_name_of_ids_is_not_written_over(tmp_path):
+    ids = tmp_path / "text.ids"
+    for content in (b"mine", b"    ", b"my own notes\n", b"12 7 1\n\n", "åäö?".encode()):
+        ids.write_bytes(content)
+        with pytest.raises(ValueError, match=r"text\.ids was written by nobody who says so"):
+            parsed(tmp_path)
+        assert ids.read_bytes() == content
+    for content in (b"", np.arange(5, dtype="<i4").tobytes()):  # a run stopped before it saved
+        ids.write_bytes(content)
+        parsed(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["checkpoint.npz", "text.ids", "results.json", "results.png"])
 def test_what_cannot_be_written_is_told_at_the_beginning(tmp_path, name):
     (tmp_path / name).mkdir()

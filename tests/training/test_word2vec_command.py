@@ -174,6 +174,18 @@ def test_vectors_among_the_texts_are_no_text_and_no_text_is_overwritten(text, tm
         assert mine.read_bytes() == text.read_bytes()
 
 
+def test_somebodys_own_vectors_txt_is_a_text_as_any_other(tmp_path, capsys):
+    """Where no run of ours has begun, it is none of ours that could have written it."""
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 300, encoding="utf-8")
+    (tmp_path / "vectors.txt").write_text("zebra arrow angle " * 200, encoding="utf-8")
+    quick = ("--epochs", "1", "--dim", "3")
+    for _ in range(2):  # the second run finds what the first has left, and it wrote no vectors.txt
+        assert command(tmp_path, tmp_path / "run", *quick) == 0
+        assert "2,400 words read" in capsys.readouterr().out
+    assert command(tmp_path, tmp_path, *quick) == 0
+    assert "2,400 words read" in capsys.readouterr().out
+
+
 def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("The cat's on a-mat; the dog sat. " * 300, encoding="utf-8")
