@@ -30,7 +30,8 @@ def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
     if point.original:
         return False
     search = _Search(point, places)
-    if not np.isfinite(search.size) or (search.gaps <= OTHER * search.size).any():
+    least = search.gaps.min()
+    if not np.isfinite(search.size) or least <= OTHER * search.size:
         return False
     moved = {place.position for place in places}
     others = [
@@ -40,7 +41,7 @@ def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
     ]
     if len(others) <= MANY:
         search = _Search(point, [*others, *(place for place in places if place.index is None)])
-    elif len(places) > MANY:
+    if len(search.places) > 2 * MANY or least <= OTHER * search.size:
         return False
     here, corner = search.found, False
     for order in (1, -1, 0):  # most sorts keep the order of equal numbers, or turn it about

@@ -16,7 +16,7 @@ from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 
-MOST = 128  # entries on kinks that are looked at
+MOST = 256  # entries on kinks that are looked at
 
 
 class Entry(NamedTuple):
@@ -68,7 +68,7 @@ def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> I
         if point.checked[position] not in point.original
         for index in sorted(kinks[position])
     ]
-    entries = entries[:MOST]
+    entries = sorted(entries, key=lambda entry: (entry.index, entry.position))[:MOST]
     groups = [*_sharing(point, entries), *_equal(point, entries)]
     for group in {frozenset(_alike(group)): group for group in reversed(groups)}.values():
         ways = dict.fromkeys(map(tuple, (_alike(group), group)))

@@ -19,6 +19,7 @@ RULE = (
 )
 
 
+@np.errstate(all="ignore")  # a step may lead out of where fn is defined, and slopes be infinite
 def compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Report:
     """Judge backward at all places, and at what they have in common."""
     finite = [np.abs(grad[np.isfinite(grad)]) for grad in point.grads]
@@ -78,7 +79,8 @@ def _off_kinks(point: Point, looked: list[tuple[Place, Row]], judged):
             news = judged([part for part in parts.places(place) if part.index not in seen])
             looked = [pair for pair in looked if not on_one or pair[1] is not row]
             looked += news if on_one else []
-            more += [] if on_one else [pair for pair in news if not pair[1].passed]
+            told = [pair for pair in news if np.isfinite(pair[1].numeric)]
+            more += [] if on_one else [pair for pair in told if not pair[1].passed]
     if all(row.passed for _, row in looked):
         looked += more
     return looked, kinks

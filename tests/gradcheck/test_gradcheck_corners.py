@@ -193,3 +193,33 @@ def test_x_does_not_hide_behind_minus_x():
     for x in ([2.0, 2.0, -2.0], [2.0, -2.0, 2.0], [1.0, -1.0, -1.0, 0.5]):
         assert gradcheck(pays(1.0), leaf(x)).passed
         assert not gradcheck(pays(2.0), leaf(x)).passed
+
+
+def test_beside_a_number_near_zero_a_step_leads_out_of_the_domain_and_tells_nothing():
+    for fn in (F.sqrt, F.log):
+        for x in ([[2.0, 3.0, 4.0], [1.0, 2.0, 1e-12]], [[1e4, 1e-10]]):
+            for seed in range(3):
+                assert gradcheck(fn, leaf(x), seed=seed).passed
+
+
+def test_a_tiny_leak_beside_large_gradients_is_no_corner():
+    """1e-6 of the largest gradient where nothing is due."""
+
+    def leaks(g, x):
+        dx = 2 * x * g
+        dx[-1] += 1e-5
+        return dx
+
+    square = differentiable(lambda x: (x * x, x), leaks, name="square")
+    assert not gradcheck(square, leaf([3.0, -2.0, 0.0])).passed
+
+
+def test_ties_of_two_large_tensors_are_paired():
+    x = np.ones((14, 14))
+    for share, passes in ((0.5, True), (1.0, False), (0.0, False)):
+
+        def both(g, saved, share=share):
+            return share * g, share * g
+
+        larger = differentiable(lambda a, b: (np.maximum(a, b), None), both, name="maximum")
+        assert gradcheck(larger, leaf(x, "a"), leaf(x, "b")).passed == passes
