@@ -40,7 +40,7 @@ def compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Rep
     ties = list(tied(point, kinks, rtol))
     alone = all(row.passed for row in rows if row.index is not None)
     if not all(row.passed for row in ties):
-        rows = [_on_a_kink(point, row, kinks) for row in rows]
+        rows = [_left_to_ties(point, row, kinks) for row in rows]
     rows += ties
     return Report(
         rows,
@@ -94,12 +94,12 @@ def _at_corners(point: Point, looked: list[tuple[Place, Row]]) -> list[Row]:
     if is_of_a_piece(point, wrong):
         return [row if row.passed else row._replace(verdict=CORNER) for _, row in looked]
     return [
-        row._replace(verdict=KINK) if not row.passed and _on_kinks(point, place) else row
+        row._replace(verdict=KINK) if not row.passed and _is_on_kinks(point, place) else row
         for place, row in looked
     ]
 
 
-def _on_kinks(point: Point, place: Place) -> bool:
+def _is_on_kinks(point: Point, place: Place) -> bool:
     """Whether an entry is on a kink of an operation that is right beside it."""
     if place.index is None or point.original:
         return False
@@ -107,7 +107,7 @@ def _on_kinks(point: Point, place: Place) -> bool:
     return is_kink(line, None, point.noise) and point.right_beside and is_in_reach(point, place)
 
 
-def _on_a_kink(point: Point, row: Row, kinks: dict[int, set[tuple]]) -> Row:
+def _left_to_ties(point: Point, row: Row, kinks: dict[int, set[tuple]]) -> Row:
     entries = {(point.name(position), index) for position in kinks for index in kinks[position]}
     return row._replace(verdict=KINK) if (row.parameter, row.index) in entries else row
 
