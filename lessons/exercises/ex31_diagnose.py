@@ -95,6 +95,12 @@ def check(trial):
         code = nudged.copy()
         code[7, 2] += off
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=nudged, ids=np.array([0, 3]))
+    level = np.array([[1.0, -1.0], [2.0, -2.0], [3.0, -3.0]])  # adds up to 0
+    for code in (-level, 2 * level):
+        trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=level, ids=np.array([0, 1, 0]))
+    few = np.array([[1.0], [1e-10], [-1e-10]])  # of the others rounding leaves no ratio
+    code = np.array([[2.0], [5e-10], [1e-10]])
+    trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=few, ids=np.array([0, 1, 0]))
     nothing = np.zeros((3, 2))
     trial.same("diagnose", mistakes=MISTAKES, code=nothing, nudged=nothing, ids=np.array([0]))
 

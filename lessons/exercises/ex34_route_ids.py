@@ -75,6 +75,9 @@ def check(trial):
         dout = rng.standard_normal((9, 3))
         trial.same("send_back", mistakes=SUMS, ids=ids, dout=dout, num_shards=S)
     trial.same("put_back", mistakes=ORDERS, ids=ids, answers=(table[distinct],))  # a single shard
+    for apart in (np.array([64, 1, 33, 1]), np.array([4, 32, 1])):  # a set has these otherwise
+        for S in (1, 2):
+            trial.same("route", mistakes=ROUTES, ids=apart, num_shards=S)
     few = np.array([3, 3])
     trial.same("route", mistakes=ROUTES, ids=few, num_shards=3)
     trial.same("send_back", mistakes=SUMS, ids=few, dout=np.ones((2, 2)), num_shards=3)

@@ -64,7 +64,7 @@ def _uses_up(part: Part) -> bool:
 
 def _answer(part: Part, dout: np.ndarray) -> np.ndarray:
     """What its backward hands to its input for another dout."""
-    grads = [grad for tensor, grad in part.node.gradients(dout) if tensor is part.tensor]
+    grads = [grad for place, _, grad in part.node.gradients(dout) if place == part.place]
     return np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape)
 
 
@@ -120,7 +120,7 @@ def reused(point) -> list[Cause]:
     found = []
     for part in point.walk.parts:
         one, two = (
-            [g for t, g in part.node.gradients(part.dout.copy(order="K")) if t is part.tensor]
+            [g for at, _, g in part.node.gradients(part.dout.copy(order="K")) if at == part.place]
             for _ in range(2)
         )
         if any(np.shares_memory(np.asarray(a), np.asarray(b)) for a, b in zip(one, two)):

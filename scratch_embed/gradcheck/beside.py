@@ -132,7 +132,7 @@ def misshapen(out: Tensor, cotangent: np.ndarray) -> Cause | None:
         if node is None or dout is None:
             continue
         try:
-            for parent, grad in node.gradients(dout.copy()):
+            for _, parent, grad in node.gradients(dout.copy()):
                 grad = np.asarray(grad)
                 pending[parent] = pending[parent] + grad if parent in pending else grad
         except ValueError:

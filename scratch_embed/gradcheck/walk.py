@@ -75,13 +75,13 @@ def changes_saved(node: Node) -> str:
 
 def _contributions(node: Node, dout: np.ndarray) -> Iterator[tuple[int, Tensor, np.ndarray]]:
     """Every input that wants a gradient: its place, itself, and its part, 0 when it gets none."""
-    given = list(node.gradients(dout))
+    given = {at: grad for at, _, grad in node.gradients(dout)}
     for place, parent in enumerate(node.inputs):
         if not (isinstance(parent, Tensor) and parent.requires_grad):
             continue
         grad = np.zeros(parent.shape)
-        if given and given[0][0] is parent:
-            grad = np.array(np.asarray(given.pop(0)[1]), dtype=float)
+        if place in given:
+            grad = np.array(np.asarray(given[place]), dtype=float)
         yield place, parent, grad
 
 

@@ -47,8 +47,9 @@ class Node(NamedTuple):
     selective: bool  # whether backward is told which inputs want a gradient
     reads: tuple[tuple[int, ...], ...] | None  # which inputs the gradient of each one reads
 
-    def gradients(self, dout: np.ndarray) -> Iterator[tuple[Variable, np.ndarray | RowGrad]]:
-        """Run backward once: each input that wants a gradient, with its contribution.
+    def gradients(self, dout: np.ndarray) -> Iterator[tuple[int, Variable, np.ndarray | RowGrad]]:
+        """Run backward once: the place of each input that gets a gradient, itself, and its
+        contribution. One tensor may stand at several places.
 
         Raises RuntimeError when an array that it needs has been written to since forward (see
         `watch`), ValueError for gradients whose number or shape does not fit the inputs.
@@ -69,7 +70,7 @@ class Node(NamedTuple):
             )
         for position, (tensor, grad) in enumerate(zip(self.inputs, grads)):
             if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:
-                yield tensor, self._fit(grad, tensor, position)
+                yield position, tensor, self._fit(grad, tensor, position)
 
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
@@ -312,11 +313,11 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
             if tensor.retains_grad:
                 found.append((tensor, dout.copy()))
             parts = list(node.gradients(dout))
-            for place, (parent, part) in enumerate(parts):
+            for at, (_, parent, part) in enumerate(parts):
                 if parent in pending:
                     part = _sum(pending[parent][0], part)
                 elif parent.node is None:  # a leaf shares its `.grad` with nobody
-                    others = [other for _, other in parts[:place] + parts[place + 1 :]]
+                    others = [other for _, _, other in parts[:at] + parts[at + 1 :]]
                     if _is_shared(part, [dout, *others, *arrays(node.saved)]):
                         part = part.copy()
                 pending[parent] = keep(part)

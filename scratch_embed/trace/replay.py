@@ -78,8 +78,8 @@ def in_double(trace: Trace, use: Use) -> np.ndarray | RowGrad:
             steps.append((at.name, again))
     arrived = {trace.loss: wide(trace.start)}
     for name, again in reversed(steps):
-        for tensor, grad in again.gradients(arrived[name]):
-            if name == use.at.name and tensor is again.inputs[use.place]:
+        for place, tensor, grad in again.gradients(arrived[name]):
+            if name == use.at.name and place == use.place:
                 return grad
             dense = grad.to_dense() if isinstance(grad, RowGrad) else grad  # of a computed table
             arrived[tensor.name] = arrived.get(tensor.name, 0) + dense

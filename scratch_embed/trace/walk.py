@@ -101,12 +101,10 @@ def walk_backward(
             continue
         if isinstance(dout, RowGrad):  # only a leaf keeps the rows apart
             dout = dout.to_dense()
-        parts, places = [], list(enumerate(tensor.node.inputs))
-        for parent, part in tensor.node.gradients(dout):
+        parts = []
+        for place, parent, part in tensor.node.gradients(dout):
             pending[parent] = pending[parent] + part if parent in pending else part
             count[name := names.of(parent)] += 1
-            place = next(k for k, value in places if value is parent)
-            places = [(k, value) for k, value in places if k > place]
             parts.append(Part(name, place, part, count[name], 0, pending[parent]))
         rule = formula(tensor.node.backward)
         steps.append(BackwardStep(len(steps) + 1, tensor.node.name, names.of(tensor), rule, dout,
