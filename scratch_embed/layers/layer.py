@@ -58,7 +58,9 @@ class Layer:
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, weight) for every weight, each once.
 
-        TypeError for what has taken a weight's place in a list or dict since `name_weights`.
+        TypeError for an array, or a computed Tensor, that has taken a weight's place in a list or
+        dict since `name_weights`. Any other Tensor there is a weight: a frozen one, if it does not
+        require a gradient.
         """
         for path, part, learned in _walk(self):
             if _is_weight(part):
