@@ -305,7 +305,7 @@ for cut, per, row in zip(cuts, per_word, updates):
 factor = per_word[3] / per_word[1]
 right = answers[2 if factor > 1 else 1 if factor > 0.5 else 0]
 q_less.answer(right, because="frequent words are whole long before; later merges are rarer")
-q_row.answer(np.median(updates[3]), tolerance=2, because="late merges join pairs that seldom stand")
+q_row.answer(np.median(updates[3]), tolerance=2, because="late merges join rare pairs")
 
 # %% [markdown]
 # Two pulls, then. More rows make a text shorter, and each token dearer: a larger table, a larger

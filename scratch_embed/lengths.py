@@ -19,8 +19,8 @@ def lengths(rows: np.ndarray, p: float = 2.0) -> np.ndarray:
     sizes = np.abs(rows)  # of complex numbers, too
     exponent = np.frexp(sizes.max(axis=-1, initial=0))[1]
     near_one = np.ldexp(sizes, -exponent[..., None])
+    largest = 1.0
     if MANY < p < np.inf:  # 0.6^2000 is 0: of such powers the largest number must be 1 itself
-        largest = near_one.max(axis=-1, initial=0, keepdims=True)
-        near_one /= np.where(largest, largest, 1)
-        return np.ldexp(np.linalg.norm(near_one, ord=p, axis=-1) * largest[..., 0], exponent)
-    return np.ldexp(np.linalg.norm(near_one, ord=p, axis=-1), exponent)
+        largest = near_one.max(axis=-1, initial=0)
+        near_one /= np.where(largest, largest, 1)[..., None]
+    return np.ldexp(np.linalg.norm(near_one, ord=p, axis=-1) * largest, exponent)

@@ -6,7 +6,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.predictions import close
-from scratch_embed.gradcheck.walk import Part, changes_saved, plain, same_bits
+from scratch_embed.gradcheck.walk import Part, answers, changes_saved, plain, same_bits
 
 
 def unsteady(point) -> list[Cause]:
@@ -63,9 +63,9 @@ def _uses_up(part: Part) -> bool:
 
 
 def _answer(part: Part, dout: np.ndarray) -> np.ndarray:
-    """What its backward hands to its input for another dout."""
-    grads = [grad for place, _, grad in part.node.gradients(dout) if place == part.place]
-    return np.array(np.asarray(grads[0])) if grads else np.zeros(part.tensor.shape)
+    """What its backward hands to its input for another dout, 0 where it hands nothing."""
+    found = answers(part, dout)
+    return found[0].copy() if found else np.zeros(part.tensor.shape)
 
 
 def _differs(part: Part) -> bool:
@@ -119,11 +119,8 @@ def reused(point) -> list[Cause]:
     """Operations whose backward hands back the same memory, its own workspace, at every call."""
     found = []
     for part in point.walk.parts:
-        one, two = (
-            [g for at, _, g in part.node.gradients(part.dout.copy(order="K")) if at == part.place]
-            for _ in range(2)
-        )
-        if any(np.shares_memory(np.asarray(a), np.asarray(b)) for a, b in zip(one, two)):
+        one, two = (answers(part, part.dout.copy(order="K")) for _ in range(2))
+        if any(map(np.shares_memory, one, two)):
             name, op = "workspace handed back", part.node.name
             sentence = (
                 f"{half(op)} hands back the same array at every call, so the second use of {op} "

@@ -10,7 +10,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.nudged import gradient
-from scratch_embed.gradcheck.numeric import Line, central
+from scratch_embed.gradcheck.numeric import Line, central, moved
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import plain, same_bits
@@ -18,8 +18,8 @@ from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
 
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
-ASIDE = 1e-3  # how far beside a point a kink is behind us
 AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
+ASIDE = 1e-3  # how far beside a point a kink is behind us
 
 
 def off_the_tape(point) -> list[Cause]:
@@ -43,12 +43,9 @@ def off_the_tape(point) -> list[Cause]:
 
 def _moving_constant(point, tensor: Tensor) -> str | None:
     """The operation with an input that is a constant on the tape, yet moves with `tensor`."""
-    start, before = tensor.data.copy(), _constants(point.out)
-    try:
-        tensor.data[...] = start + 1e-3 * np.random.default_rng(0).standard_normal(start.shape)
+    before, way = _constants(point.out), np.random.default_rng(0).standard_normal(tensor.shape)
+    with moved([tensor], [1e-3 * way]):
         after = _constants(point.fn(*point.tensors))
-    finally:
-        tensor.data[...] = start
     for (op, was), (_, now) in zip(before, after):
         if not same_bits(was, now):
             return op
@@ -85,17 +82,11 @@ def assigned(point) -> list[Cause]:
 def right_beside(point) -> bool:
     """Whether backward is what nudging says a little beside the point, where no kink is met."""
     rng, tensors = np.random.default_rng(0), point.checked
-    start = [tensor.data.copy() for tensor in tensors]
     if any(tensor.size > TOO_MANY for tensor in tensors):
         return False
-    try:
-        for tensor in tensors:
-            tensor.data[...] += ASIDE * rng.standard_normal(tensor.shape)
+    with moved(tensors, [ASIDE * rng.standard_normal(tensor.shape) for tensor in tensors]):
         got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
         return all(_is_nudged(point, tensor, grad) for tensor, grad in zip(tensors, got))
-    finally:
-        for tensor, data in zip(tensors, start):
-            tensor.data[...] = data
 
 
 def _is_nudged(point, tensor: Tensor, grad: np.ndarray) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scratch_embed.gradcheck.predictions import Case, answers, close
+from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.walk import answers
 
 
 def no_target(case: Case) -> str | None:
@@ -93,7 +94,7 @@ def _mixes_rows(case: Case) -> bool:
     """Whether what arrives at the first entry of each row alone goes back to the others as well."""
     first = np.zeros_like(case.dout)
     first[..., 0] = case.dout[..., 0]
-    return any(grad[..., 1:].any() for grad in answers(case, first))
+    return any(grad[..., 1:].any() for grad in answers(case.part, first))
 
 
 def not_from_zero(case: Case) -> str | None:
@@ -101,7 +102,7 @@ def not_from_zero(case: Case) -> str | None:
     gap = case.wrong - case.right
     if gap.size < 3 or not close(gap, np.full(gap.shape, gap.mean())):
         return None
-    still = all(close(grad - 2 * case.right, gap) for grad in answers(case, 2 * case.dout))
+    still = all(close(grad - 2 * case.right, gap) for grad in answers(case.part, 2 * case.dout))
     return f"{gap.mean():.6g}" if still else None  # what is left there does not grow with dout
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.predictions import Case, answers, close
+from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.walk import answers
 from scratch_embed.look.numbers import told_apart
 
 MOST_SAMPLES = 32  # that are sent one by one
@@ -55,13 +56,13 @@ def stops_at_each_step(case: Case) -> str | None:
         if steps < 2 or case.right.shape[axis] != steps:
             continue
         alone = _only(case.dout, axis, steps - 1)
-        owed, given = case.owed(alone), answers(case, alone)
+        owed, given = case.owed(alone), answers(case.part, alone)
         if owed is None or len(given) != 1:
             continue
         within = _only(owed, axis, steps - 1)
         if within.any() and not close(within, owed) and close(given[0], within):
             start = _only(case.dout, axis, 0)
-            first, answered = case.owed(start), answers(case, start)[0]
+            first, answered = case.owed(start), answers(case.part, start)[0]
             if not close(answered, _only(answered, axis, 0)):  # it goes the other way
                 continue
             if close(first, _only(first, axis, 0)):  # else they are no steps: all meet all
@@ -77,7 +78,7 @@ def weighed(case: Case) -> str | None:
     factors = np.ones(count)
     for n in range(count):
         alone = _only(case.dout, 0, n)
-        share, given = case.owed(alone), answers(case, alone)
+        share, given = case.owed(alone), answers(case.part, alone)
         if share is None or len(given) != 1:
             return None
         size = np.vdot(share, share)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.predictions import Case, answers, close
+from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.walk import answers
 from scratch_embed.look.numbers import told_apart
 
 MOST = 512  # entries of the input: each part of dout nudges all of them
@@ -46,7 +47,7 @@ def _factors(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
     owed = np.zeros(factors.shape, bool)
     for n in range(count):
         alone = _where(case.dout, np.arange(count) == n)
-        share, given = case.owed(alone), answers(case, alone)
+        share, given = case.owed(alone), answers(case.part, alone)
         if share is None or len(given) != 1:
             return None
         size = (share**2).sum(axis=1)
@@ -115,7 +116,7 @@ def coupling_weighed(case: Case) -> str | None:
 
 
 def _answer(case: Case, dout: np.ndarray) -> np.ndarray | None:
-    given = answers(case, dout)
+    given = answers(case.part, dout)
     return given[0] if len(given) == 1 else None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from scratch_embed.gradcheck.compare import Place
-from scratch_embed.gradcheck.numeric import central
+from scratch_embed.gradcheck.numeric import central, moved
 from scratch_embed.gradcheck.point import Point
 
 ASIDE = 1e-5  # how far beside the point
@@ -121,16 +121,11 @@ class _Search:
     def look(self) -> None:
         """Measure what the slopes are there."""
         tensors, found = self.point.checked, []
-        start = [tensor.data.copy() for tensor in tensors]
-        try:
-            for tensor, way in zip(tensors, self.ways):
-                tensor.data[...] += ASIDE * max(1.0, np.abs(tensor.data).max(initial=0)) * way
+        sizes = [ASIDE * max(1.0, float(np.abs(t.data).max(initial=0))) for t in tensors]
+        with moved(tensors, [size * way for size, way in zip(sizes, self.ways)]):
             for place in self.places:
                 line = self.point.line(tensors[place.position], place.index, place.direction)
                 found.append(central(line, self.point.noise, ASIDE * STEP))
-        finally:
-            for tensor, data in zip(tensors, start):
-                tensor.data[...] = data
         self.found = np.array([got.value for got in found])
         doubt, self.gaps = SAME * self.size, np.abs(self.found - self.stated)
         told = 8 * np.array([got.noise for got in found]) <= doubt

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.numeric import stream
-from scratch_embed.gradcheck.walk import Part, plain
+from scratch_embed.gradcheck.walk import Part, answers, plain
 from scratch_embed.look.numbers import told_apart
 
 # Of dout: what is cut off at some size is met by the one, what is too small by the other. By powers
@@ -61,12 +61,6 @@ def rounding(part: Part) -> float:
     return 1e3 * np.finfo(float).eps * loss / size
 
 
-def answers(case: Case, dout: np.ndarray) -> list[np.ndarray]:
-    """What the same backward contributes to this input for another dout; none where it is None."""
-    grads = case.part.node.gradients(dout)
-    return [np.asarray(grad) for place, _, grad in grads if place == case.part.place]
-
-
 def outside(case: Case) -> str | None:
     """Another answer once forward has run again: it left something elsewhere than in `saved`."""
     given = [_copied(plain(value)) for value in case.part.node.inputs]
@@ -74,7 +68,7 @@ def outside(case: Case) -> str | None:
         case.part.node.forward(*given, **case.part.node.options)
     except Exception:  # noqa: BLE001  a learner's own forward may raise anything
         return None
-    again = answers(case, case.dout)
+    again = answers(case.part, case.dout)
     same = not again or np.array_equal(again[0], case.wrong, equal_nan=True)
     return None if same or case.is_like(again[0]) else ""
 
@@ -104,7 +98,7 @@ def nothing(case: Case) -> str | None:
 
 def ignores_dout(case: Case) -> str | None:
     """Backward is linear in dout: twice the dout must give twice the gradient."""
-    return "" if any(map(case.is_like, answers(case, 2 * case.dout))) else None
+    return "" if any(map(case.is_like, answers(case.part, 2 * case.dout))) else None
 
 
 def memory_order(case: Case) -> str | None:
@@ -115,12 +109,12 @@ def memory_order(case: Case) -> str | None:
     size = float(np.abs(case.dout).max(initial=0)) or 1.0
     dout, doubt = size * stream(0).standard_normal(case.dout.shape), rounding(case.part)
     with np.errstate(all="ignore"):
-        first = answers(case, dout.copy())
+        first = answers(case.part, dout.copy())
         if not all(np.isfinite(one).all() for one in first):
             return None
         for words, laid in LAYOUTS.items():
             try:
-                other = answers(case, laid(dout))
+                other = answers(case.part, laid(dout))
             except Exception as error:  # noqa: BLE001  a learner's own backward may raise anything
                 return f"{words} ({type(error).__name__}: {error})"
             for one, two in zip(first, other):  # sums in another order end in other digits
@@ -153,10 +147,10 @@ def dout_cut_off(case: Case) -> str | None:
 
 def not_linear(case: Case) -> str | None:
     """A multiple of dout must give that multiple of the answer. What overflows says nothing."""
-    first = answers(case, case.dout.copy())
+    first = answers(case.part, case.dout.copy())
     for c in MULTIPLES:
         with np.errstate(all="ignore"):
-            for one, many in zip(first, answers(case, c * case.dout)):
+            for one, many in zip(first, answers(case.part, c * case.dout)):
                 gap = np.abs(many - c * one).max(initial=0)
                 if np.isfinite(gap) and gap > 1e-9 * abs(c) * np.abs(one).max(initial=0):
                     return f"{c:g} times dout does not give {c:g} times the answer"

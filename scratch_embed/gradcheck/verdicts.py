@@ -73,14 +73,14 @@ def _off_kinks(point: Point, looked: list[tuple[Place, Row]], judged):
         place, row = given.get(position) or (direction(tensor, position, way), None)
         parts = split(point, place)
         kinks[position].update(parts.kinks)
-        on_one = row is not None and row.verdict == KINK
-        if row is None or on_one:
-            seen = {place.index for place, _ in looked if place.position == position} - {None}
-            news = judged([part for part in parts.places(place) if part.index not in seen])
-            looked = [pair for pair in looked if not on_one or pair[1] is not row]
-            looked += news if on_one else []
-            told = [pair for pair in news if np.isfinite(pair[1].numeric)]
-            more += [] if on_one else [pair for pair in told if not pair[1].passed]
+        if row is not None and row.verdict != KINK:
+            continue
+        seen = {place.index for place, _ in looked if place.position == position} - {None}
+        news = judged([part for part in parts.places(place) if part.index not in seen])
+        if row is None:
+            more += [(p, own) for p, own in news if np.isfinite(own.numeric) and not own.passed]
+        else:
+            looked = [pair for pair in looked if pair[1] is not row] + news
     if all(row.passed for _, row in looked):
         looked += more
     return looked, kinks

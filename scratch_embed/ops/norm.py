@@ -141,7 +141,6 @@ def _vectors(x, gamma, beta, eps: float, normalized_shape):
     if not (is_real(eps) and 0 <= eps < np.inf):
         raise ValueError(f"eps is {eps!r}; it must be finite and not negative, as 1e-5")
     x, given = floating(x), {}
-    x = x if x.flags.c_contiguous else x.copy("C")  # NumPy sums a strided axis number by number
     if normalized_shape is not None:
         given["normalized_shape"] = tuple(np.atleast_1d(normalized_shape).tolist())
     if gamma is not None:
@@ -162,6 +161,7 @@ def _vectors(x, gamma, beta, eps: float, normalized_shape):
                 f"{first} {vector} and {name} {sizes} do not fit: both are the sizes of a vector"
             )
     size = math.prod(vector)
-    x, shape = x.reshape(*x.shape[: x.ndim - len(vector)], size), x.shape
+    shape = x.shape  # NumPy sums a strided axis number by number
+    x = np.ascontiguousarray(x).reshape(*shape[: x.ndim - len(vector)], size)
     gamma, beta = (None if a is None else a.reshape(size) for a in (gamma, beta))
     return x, gamma, beta, float(eps), shape, vector

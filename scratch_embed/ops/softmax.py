@@ -73,6 +73,6 @@ def _shifted(logits: np.ndarray, axis: int) -> np.ndarray:
             f"logits have shape {logits.shape}: along axis {axis} there is nothing to share "
             "a whole among; it takes at least one"
         )
-    if axis in (-1, logits.ndim - 1) and not logits.flags.c_contiguous:
-        logits = logits.copy("C")  # NumPy sums a strided axis number by number
+    if axis in (-1, logits.ndim - 1):
+        logits = np.ascontiguousarray(logits)  # NumPy sums a strided axis number by number
     return logits - logits.real.max(axis=axis, keepdims=True)
