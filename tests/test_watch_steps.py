@@ -11,7 +11,7 @@ import pytest
 
 from scratch_embed import SGD, Adagrad, Adam, AdamW, Embedding, LazyAdam, RowAdagrad, Tensor
 from scratch_embed import functional as F
-from scratch_embed.tensor import differentiable, no_grad
+from scratch_embed.tensor import differentiable, lean, no_grad
 from scratch_embed.watch import has_changed, keep, watching, wrote
 
 WRITTEN = "has been written to since forward"
@@ -112,6 +112,24 @@ def test_what_was_made_of_a_view_of_a_weight_before_its_step_is_said(view):
     with pytest.warns(RuntimeWarning, match="exp took E as it was before") as said:
         loss.backward()
     assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "views", [lambda E: E.T, lambda E: E.T.reshape(2, 5, 1), lambda E: E[1:].T[:, 1:]]
+)
+def test_of_views_made_once_under_lean_nothing_is_said(views):
+    """Each has the numbers of now, also where nobody holds the array of the one before it."""
+    table = leaf(np.ones((5, 2)), name="E")
+    with lean():
+        once = views(table)
+        copied = table.T.reshape(10)
+    for _ in range(2):
+        with lean(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            (once * 2.0).sum().backward()
+        SGD([table], lr=0.1).step()
+    with lean(), pytest.warns(RuntimeWarning, match="reshape took E as it was before"):
+        copied.sum().backward()
 
 
 def test_max_norm_is_noticed_when_it_shrinks_a_row():

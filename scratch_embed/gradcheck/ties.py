@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump, stream
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump, moved, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 
@@ -33,31 +33,23 @@ class Way:
     side = 0
 
     def __init__(self, point: Point, entries: Sequence[Entry]):
-        self.loss, self.moves = point.loss, []
-        for position in dict.fromkeys(entry.position for entry in entries):
-            tensor = point.checked[position]
-            direction = np.zeros(tensor.shape)
-            for entry in entries:
-                if entry.position == position:
-                    direction[entry.index] = entry.sign
-            self.moves.append((tensor, tensor.data.copy(), direction))
-        most = max(float(np.abs(start * way).max()) for _, start, way in self.moves)
-        self.scale = max(1.0, most)
+        ways = {entry.position: np.zeros(point.checked[entry.position].shape) for entry in entries}
+        for entry in entries:
+            ways[entry.position][entry.index] = entry.sign
+        self.loss, self.ways = point.loss, list(ways.values())
+        self.tensors = [point.checked[position] for position in ways]
+        pairs = zip(self.tensors, self.ways)
+        self.scale = max(1.0, *(float(np.abs(t.data * way).max()) for t, way in pairs))
 
     def step(self, h: float) -> float:
         return h * self.scale
 
     def largest(self) -> float:
-        return max(float(np.abs(start).max()) for _, start, _ in self.moves)
+        return max(float(np.abs(tensor.data).max()) for tensor in self.tensors)
 
     def __call__(self, t: float):
-        for tensor, start, direction in self.moves:
-            tensor.data[...] = start + t * direction
-        try:
+        with moved(self.tensors, [t * way for way in self.ways]):
             return self.loss()
-        finally:
-            for tensor, start, _ in self.moves:
-                tensor.data[...] = start
 
 
 def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> Iterator[Row]:

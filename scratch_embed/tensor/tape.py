@@ -21,15 +21,7 @@ from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.adding import adding
 from scratch_embed.tensor.stale import warn_of_steps
-from scratch_embed.watch import (
-    Kept,
-    arrays,
-    clock,
-    has_changed,
-    keep,
-    owner,
-    written_since,
-)
+from scratch_embed.watch import Kept, arrays, clock, has_changed, keep, owner, written_since
 
 
 class Node(NamedTuple):
@@ -151,9 +143,8 @@ class Variable:
 
     def _is_view(self) -> bool:
         """Whether its numbers are some of those of what it was made of."""
-        source, held = self.node.inputs[0], self._held()
-        its = source._held() if isinstance(source, Variable) else None
-        return held is not None and its is not None and owner(held) is owner(its)
+        source, whole = self.node.inputs[0], self._whole()
+        return whole is not None and isinstance(source, Variable) and source._whole() is whole
 
     def __setstate__(self, state: tuple) -> None:
         """From a pickle: its line is written anew, after those of its inputs, for another process
@@ -195,6 +186,10 @@ class Variable:
     def _held(self) -> np.ndarray | None:
         """The numbers, where somebody still holds them."""
         return self.data
+
+    def _whole(self) -> np.ndarray | None:
+        """What they are a view of, or are themselves, where somebody still holds that."""
+        return owner(self.data)
 
     def retain_grad(self) -> None:
         """Let backward leave a gradient in `.grad` here too, though an operation made this tensor.
@@ -253,17 +248,17 @@ class Variable:
 class StandIn(Variable):
     """The place of a tensor on a lean tape, without its numbers."""
 
-    __slots__ = ("shape", "dtype", "_held")
+    __slots__ = ("shape", "dtype", "_held", "_whole")
 
     def __init__(self, tensor: Variable):
-        self._held = weakref.ref(tensor.data)
+        self._held, self._whole = weakref.ref(tensor.data), weakref.ref(owner(tensor.data))
         self.shape, self.dtype, self.name = tensor.shape, tensor.dtype, tensor.name
         self.node, self.requires_grad, self.retains_grad = tensor.node, tensor.requires_grad, False
 
     def __getstate__(self) -> tuple:
         """What is copied or pickled is a stand-in whose numbers nobody holds."""
         own, slots = super(Variable, self).__getstate__()
-        return own, {**slots, "_held": _nobody}
+        return own, {**slots, "_held": _nobody, "_whole": _nobody}
 
     @property
     def data(self) -> np.ndarray:
@@ -274,7 +269,7 @@ class StandIn(Variable):
 
 
 def _nobody() -> None:
-    """`_held` of a stand-in that came from elsewhere."""
+    """`_held` and `_whole` of a stand-in that came from elsewhere."""
 
 
 def tape(root: Variable) -> list[Variable]:
@@ -321,7 +316,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
                     if _is_shared(part, [dout, *others, *arrays(node.saved)]):
                         part = part.copy()
                 pending[parent] = keep(part)
-            warn_of_steps(node, tensor._held())
+            warn_of_steps(node, tensor._whole())
         if has_changed(arrived):
             where = f"backward of {node.name}" if node else f"the leaf {tensor.name or ''}".strip()
             raise RuntimeError(
