@@ -44,11 +44,13 @@ def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
     if len(search.places) > 2 * MANY or least <= OTHER * search.size:
         return False
     here, corner = search.found, False
-    for order in (1, -1, 0):  # most sorts keep the order of equal numbers, or turn it about
-        search.begin(order)
-        if not search.wrong.any():
-            return True
-        corner = corner or bool((np.abs(search.found - here) > OTHER * search.size).any())
+    # Most sorts keep the order of equal numbers, or turn it about; what clips has two sides.
+    for low, high in ((-1, 1), (-1, 0), (0, 1)):
+        for order in (1, -1):
+            search.begin(low, high, order)
+            if not search.wrong.any():
+                return True
+            corner = corner or bool((np.abs(search.found - here) > OTHER * search.size).any())
     return corner and search.goes_on()
 
 
@@ -61,7 +63,7 @@ def is_in_reach(point: Point, place: Place) -> bool:
     """
     search, found = _Search(point, [place]), []
     for _ in range(AROUND):
-        search.begin(0)
+        search.begin()
         found.append(float(search.found[0]))
     reach = (max(found) - min(found)) / 2
     return min(found) - reach <= search.stated[0] <= max(found) + reach
@@ -78,22 +80,26 @@ class _Search:
         self.look()
         self.size = max(self.size, float(np.abs(self.found).max()))
 
-    def begin(self, order: int) -> None:
+    def begin(self, low: float = -1, high: float = 1, order: int = 0) -> None:
         """Move all entries; with an order of 1 or -1 what comes later the most or the least."""
-        self.ways = [self.rng.uniform(-1, 1, tensor.shape) for tensor in self.point.checked]
+        self.ways = [self.rng.uniform(low, high, tensor.shape) for tensor in self.point.checked]
         if order:
             self.ways = [order * np.sort(w, axis=None).reshape(w.shape) for w in self.ways]
         self.look()
 
     def goes_on(self) -> bool:
-        """Let entries change places, of which one has the slope that the other is paid."""
-        for _ in range(TRIES):
+        """Let entries change places, of which one has the slope that the other is paid; or let one
+        stand elsewhere: every other time one that is right, which may be what keeps others wrong.
+        """
+        self.begin()
+        for turn in range(TRIES):
             if not self.wrong.any():
                 return True
             before = self.ways, self.wrong, self.found
             self.ways = [way.copy() for way in self.ways]
             if not self.exchange():
-                place = self.places[self.rng.choice(np.flatnonzero(self.wrong))]
+                some = self.wrong if turn % 2 or self.wrong.all() else ~self.wrong
+                place = self.places[self.rng.choice(np.flatnonzero(some))]
                 way, index = self.ways[place.position], place.index
                 if index is None:
                     index = np.unravel_index(self.rng.integers(way.size), way.shape)

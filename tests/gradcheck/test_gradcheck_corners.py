@@ -52,6 +52,25 @@ def test_who_of_equal_numbers_is_paid_is_free_and_how_much_is_not(ranks, x, mode
             assert not gradcheck(taking(ranks, wrong), leaf(x), mode=mode, seed=seed).passed
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_two_equal_largest_that_stand_where_they_are_clipped(mode):
+    """The slope is one of them only where both are below the bound: on half of all sides or less
+    nobody has one. Backward may pay either, or nobody, and not a part of it."""
+
+    def clipped(pays):
+        return differentiable(
+            lambda x: (np.minimum(x.max(), 1.0), 0),
+            lambda g, _: g * np.array(pays, dtype=float),
+            name="clipped",
+        )
+
+    for seed in range(3):
+        for right in ((1, 0, 0), (0, 1, 0), (0, 0, 0)):
+            assert gradcheck(clipped(right), leaf([1, 1, 0.5]), mode=mode, seed=seed).passed
+        for wrong in ((0.7, 0, 0), (2, 0, 0), (-1, 0, 0), (1, 1, 0), (0, 0, 1)):
+            assert not gradcheck(clipped(wrong), leaf([1, 1, 0.5]), mode=mode, seed=seed).passed
+
+
 @pytest.mark.parametrize("size", [3, 5, 12])
 def test_of_equal_numbers_any_may_be_the_one(size):
     rng = np.random.default_rng(size)
