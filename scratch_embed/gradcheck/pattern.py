@@ -129,8 +129,12 @@ def _mask(case: Case) -> np.ndarray | None:
 
 
 def _alone(case: Case, mask: np.ndarray, part: np.ndarray | None, whole: np.ndarray) -> bool:
-    """Whether masking dout masks the gradient, and nothing else."""
-    return part is not None and close(part, whole * mask)
+    """Whether masking dout masks the gradient, and nothing else; also where dout is 0 by itself."""
+    return (
+        part is not None
+        and close(part, whole * mask)
+        and close(whole, np.where(case.dout == 0, 0, whole))
+    )
 
 
 def _where(dout: np.ndarray, samples: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ NOTHING = 1e-15  # what rounding leaves of a sum that is 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
+COUNTED = re.compile(r"\b[Hh]ow many\b")
 HOW_MANY = re.compile(r"\b[Hh]ow many (thousand|million|billion)\b")
 PERCENT = r"per ?cent|%"
 SAID = {"%": PERCENT, "percent": PERCENT, "per cent": PERCENT, "M": "million", "B": "billion",
@@ -76,6 +77,9 @@ def judge(
     if tolerance is None and answer.is_integer() and abs(answer) < EXACT:
         tolerance = 0.0
     if _near(value, answer, tolerance):
+        in_bytes = BYTE.fullmatch(figure.unit.strip()) and not BYTE.search(asked)
+        if in_bytes and COUNTED.search(asked):
+            return Judgement(False, "The digits are right, and what is counted is not bytes.")
         return Judgement(True)
     for wrong, why in (slips or {}).items():
         if _is_slip(value, wrong):

@@ -203,3 +203,21 @@ def test_a_wrong_slope_of_one_number_is_not_told_as_a_forgotten_target():
     square = differentiable(lambda x: (x * x, x), lambda dout, x: 3 * dout * x, name="square")
     x = Tensor(0.7, requires_grad=True, name="x")
     assert gradcheck(square, x).cause == "wrong slope"
+
+
+def test_what_gives_something_where_nothing_arrives_does_not_go_entry_by_entry():
+    """Two of the four scores are 0 and a third is cut off, so that only one entry of dout is left:
+    the slope was told as inf."""
+    right = F.matmul.backward
+
+    def backward(dout, saved):
+        da, db = right(dout, saved)
+        da[1, 0] *= -1
+        return da, db
+
+    product = differentiable(F.matmul.forward, backward, name="matmul")
+    a = Tensor([[0.0, 0.0], [1.0, 0.0]], requires_grad=True, name="a")
+    b = Tensor([[-1.0, 2.0], [1.0, 1.0]], requires_grad=True, name="b")
+    report = gradcheck(lambda a, b: F.relu(product(a, b)), a, b)
+    assert not report.passed
+    assert report.causes and not any(cause.name == "wrong slope" for cause in report.causes), report

@@ -56,6 +56,7 @@ def test_what_names_no_single_option(typed):
         ("250", 262.144, {"asked": "How many MB?"}, "MiB count in powers of 1,024, MB in"),
         ("2097", 262.144, {"asked": "How many MB?"}, "A byte has 8 bits"),
         ("14", 1.4, {}, "slipped by one place"),
+        ("131 MB", 131e6, {"asked": "How many numbers?"}, "what is counted is not bytes"),
         # another rounding
         ("2.5 MB", 2.549, {"asked": "How many MB?"}, "rounds to that"),
         ("2.5 MB", 2.59, {"asked": "How many MB?"}, "cut off"),
