@@ -6,14 +6,17 @@ could not even be run, the causes are found here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.kinks import meets_one
 from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import Line, central, moved
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
-from scratch_embed.gradcheck.walk import plain, same_bits
+from scratch_embed.gradcheck.walk import Part, plain, same_bits
 from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
 
@@ -95,6 +98,25 @@ def _is_nudged(point, tensor: Tensor, grad: np.ndarray) -> bool:
     slopes = np.array([central(line, point.noise, ASIDE / 1000).value for line in lines])
     size = max(float(np.abs(a).max(initial=0)) for a in (slopes, grad))
     return bool((np.abs(slopes.reshape(grad.shape) - grad) <= 1e-4 * size).all())
+
+
+def cancelling(point, runs: Callable[[Part], bool]) -> list[Cause]:
+    """Operations on kinks that are gone from fn as a whole, as those of relu(x) - relu(-x) at 0.
+
+    runs : whether the forward of one can be run again alone.
+    """
+    sentence = (
+        "forward of {} meets a kink here, where {} may take a side and be right by itself; "
+        "together the sides that were taken are no slope of fn, whose own kink is gone or "
+        "elsewhere: check at another point, or write fn without it"
+    )
+    found = []
+    for part in point.walk.parts:
+        op = part.node.name
+        if runs(part) and meets_one(part):
+            words = sentence.format(op.removesuffix("_backward"), half(op))
+            found.append(Cause("kinks that cancel", op, words))
+    return found if found and point.right_beside else []
 
 
 def hidden(point) -> list[Cause]:

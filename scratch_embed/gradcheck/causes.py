@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scratch_embed.gradcheck import as_if, paths, pattern
+from scratch_embed.gradcheck import as_if, kinks, paths, pattern
 from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
 from scratch_embed.gradcheck import predictions as p
@@ -177,6 +177,12 @@ HYPOTHESES = [
         d.not_from_zero,
         "{half} adds the gradient of {to} to {detail} everywhere: start from np.zeros, not from "
         "np.ones, np.empty or what a call before left there",
+    ),
+    Hypothesis(
+        "beyond a kink",
+        kinks.beyond,
+        "{half} hands entries of {to} that are on a kink something else than lies between the "
+        "slopes on its two sides",
     ),
     Hypothesis(
         "leak",

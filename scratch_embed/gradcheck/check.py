@@ -9,9 +9,9 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.compare import Place, direction
 from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
+from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.gradcheck.ties import overpaid

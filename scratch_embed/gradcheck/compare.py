@@ -22,35 +22,14 @@ from scratch_embed.gradcheck.numeric import (
     jump,
     leaps,
 )
+from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG, Row
-from scratch_embed.tensor import Tensor
 
 # Entries of the gradient this much smaller than its largest are not asked to stand out from noise.
 NEGLIGIBLE = 1e-6
 # A gradient up to this and below the rounding of the loss is what rounding leaves of an exact 0.
 REMAINDER = 1e-12
-
-
-class Place(NamedTuple):
-    """What to compare: one entry of a tensor, or one direction through it."""
-
-    position: int  # of the tensor among those checked
-    index: tuple[int, ...] | None
-    direction: np.ndarray | None = None
-
-    def of(self, array: np.ndarray) -> float:
-        """What a gradient says here."""
-        if self.index is None:
-            return float(np.vdot(array, self.direction))
-        return float(array[self.index])
-
-
-def direction(tensor: Tensor, position: int, rng: np.random.Generator) -> Place:
-    """A random direction through the tensor that stands there among those checked."""
-    way = rng.standard_normal(tensor.shape)
-    way /= max(float(np.linalg.norm(way)), np.finfo(float).tiny)
-    return Place(position, None, way)
 
 
 def measure(point: Point, methods: list[str], places: list[Place]):

@@ -8,6 +8,7 @@ operation that is wrong from those that only pass its mistake on.
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,16 @@ from scratch_embed.gradcheck.beside import (
     AT_MOST,
     TOO_MANY,
     assigned,
+    cancelling,
     hidden,
     off_the_tape,
 )
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, name_cause
-from scratch_embed.gradcheck.kinks import cancelling, takes_a_side
+from scratch_embed.gradcheck.kinks import takes_a_side
 from scratch_embed.gradcheck.nudged import gradient, may_be
-from scratch_embed.gradcheck.numeric import Loss
+from scratch_embed.gradcheck.numeric import Line, Loss, holding
+from scratch_embed.gradcheck.piece import is_of_a_piece
+from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
 from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
@@ -134,7 +138,7 @@ def _too_many(part: Part) -> bool:
 def _right_alone(part: Part) -> np.ndarray | None:
     """What this contribution should be, by this operation alone; None where that cannot be told.
 
-    On kinks several are right, and the one that it gave may be one of them.
+    On kinks and at corners several are right, and the one that it gave may be one of them.
     """
     right = _of_lookup(part) if part.tensor.size > TOO_MANY else None
     if right is None and not _too_many(part):
@@ -142,7 +146,9 @@ def _right_alone(part: Part) -> np.ndarray | None:
     if right is not None and has_options(part):
         true, stated, _ = stated_gradient(part)
         right = right - (true - stated)
-    return part.grad if right is not None and takes_a_side(part, right) else right
+    if right is None or close(part.grad, right):
+        return right
+    return part.grad if takes_a_side(part, right) or _is_of_a_piece(part, right) else right
 
 
 def _runs_again(part: Part) -> bool:
@@ -161,19 +167,48 @@ def _right_in_total(point, part: Part) -> np.ndarray | None:
 
 def _alone(part: Part, like: np.ndarray | None = None) -> np.ndarray | None:
     """The derivative of one operation by itself, or None when its forward cannot be run again."""
+    loss = _loss_alone(part)
+    try:
+        if not same_bits(loss.fn(*loss.tensors).data, part.out):
+            return None
+    except Exception:  # noqa: BLE001  it is not the same function at every call
+        return None
+    return _gradient(loss, *loss.tensors, like)
+
+
+def _loss_alone(part: Part) -> Loss:
+    """What arrives at its output times what it answers, as a function of its input."""
     node = part.node
     inputs = [Tensor(v.data) if isinstance(v, Tensor) else v for v in node.inputs]
 
     def run(_) -> Tensor:
         return Tensor(node.forward(*map(plain, inputs), **node.options)[0])
 
-    try:
-        if not same_bits(run(None).data, part.out):
-            return None
-    except Exception:  # noqa: BLE001  it is not the same function at every call
-        return None
-    moved = inputs[part.place]
-    return _gradient(Loss(run, (moved,), part.dout), moved, like)
+    return Loss(run, (inputs[part.place],), part.dout)
+
+
+class _Alone(NamedTuple):
+    """One operation by itself, with what `is_of_a_piece` asks a `Point` for."""
+
+    loss: Loss
+    checked: list[Tensor]
+    grads: list[np.ndarray]
+    noise: float
+    original: dict[Tensor, np.ndarray]
+
+    def line(self, tensor: Tensor, index=None, direction=None) -> Line:
+        return Line(self.loss, tensor, index, direction)
+
+
+def _is_of_a_piece(part: Part, right: np.ndarray) -> bool:
+    """Whether backward is right a little beside where its input stands."""
+    if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all():
+        return False
+    loss = _loss_alone(part)
+    wrong = np.argwhere(np.abs(part.grad - right) > 1e-7 * np.abs(right).max(initial=0))
+    with holding(list(loss.tensors)):
+        point = _Alone(loss, list(loss.tensors), [part.grad], loss.rounding(), {})
+        return is_of_a_piece(point, [Place(0, tuple(at)) for at in wrong])
 
 
 def _gradient(loss: Loss, moved: Tensor, like: np.ndarray | None) -> np.ndarray | None:

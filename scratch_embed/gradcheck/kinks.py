@@ -7,12 +7,11 @@ are weighed by less than 0, left and right change places for these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.predictions import Case
 from scratch_embed.gradcheck.walk import Part, plain
 
 STEPS = 1e-6, 1e-7, 1e-8  # of the size of the input: a kink stays, what is curved goes straight
@@ -32,36 +31,40 @@ def takes_a_side(part: Part, right: np.ndarray) -> bool:
     return all(_may_be(part, tuple(at)) for at in np.argwhere(~same))
 
 
-def cancelling(point, runs: Callable[[Part], bool]) -> list[Cause]:
-    """Operations on kinks that are gone from fn as a whole, as those of relu(x) - relu(-x) at 0.
+def meets_one(part: Part) -> bool:
+    """Whether an entry of the input is on a kink, and backward gives a slope that it may have."""
+    return any(_may_be(part, at) for at in np.ndindex(part.tensor.shape))
 
-    runs : whether the forward of one can be run again alone.
-    """
-    sentence = (
-        "forward of {} meets a kink here, where {} may take a side and be right by itself; "
-        "together the sides that were taken are no slope of fn, whose own kink is gone or "
-        "elsewhere: check at another point, or write fn without it"
-    )
-    found = []
-    for part in point.walk.parts:
-        op = part.node.name
-        if runs(part) and any(_may_be(part, at) for at in np.ndindex(part.tensor.shape)):
-            words = sentence.format(op.removesuffix("_backward"), half(op))
-            found.append(Cause("kinks that cancel", op, words))
-    return found if found and point.right_beside else []
+
+def beyond(case: Case) -> str | None:
+    """Entries on kinks alone are wrong: they get more than the slopes on both sides, or less."""
+    differ = np.abs(case.wrong - case.right) > 1e-7 * np.abs(case.right).max(initial=0)
+    if case.part.tensor.dtype.kind != "f" or case.owed(case.dout) is None:  # it runs but once
+        return None
+    return "" if all(_reach(case.part, tuple(at)) for at in np.argwhere(differ)) else None
 
 
 def _may_be(part: Part, at: tuple[int, ...]) -> bool:
     """Whether one number of the gradient is in reach of outputs that each take a side."""
-    jumps, grad = [], part.grad[at]
+    reach = _reach(part, at)
+    return reach is not None and reach[0] <= part.grad[at] <= reach[1]
+
+
+def _reach(part: Part, at: tuple[int, ...]) -> tuple[float, float] | None:
+    """The least and the largest that outputs may send to an entry which each take a side; None
+    where there is no kink."""
+    jumps, lows, highs = [], [], []
     for step in STEPS:
         left, right = (part.dout * slopes for slopes in _sides(part, at, step))
         low, high = float(np.minimum(left, right).sum()), float(np.maximum(left, right).sum())
         size = float(np.abs(left).sum() + np.abs(right).sum())
+        if not high - low > LEAST * size:
+            return None
         jumps.append(high - low)
-        if not (jumps[-1] > LEAST * size and low - DOUBT * size <= grad <= high + DOUBT * size):
-            return False
-    return all(after > 0.9 * before for before, after in pairwise(jumps))
+        lows.append(low - DOUBT * size)
+        highs.append(high + DOUBT * size)
+    stays = all(after > 0.9 * before for before, after in pairwise(jumps))
+    return (max(lows), min(highs)) if stays else None
 
 
 def _sides(part: Part, at: tuple[int, ...], step: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,24 +8,26 @@ where backward is the slope of all that it is not the slope of here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from scratch_embed.gradcheck.compare import Place
 from scratch_embed.gradcheck.numeric import central, moved
-from scratch_embed.gradcheck.point import Point
+from scratch_embed.gradcheck.place import Place
 
 ASIDE = 1e-5  # how far beside the point
 STEP = 1e-3  # of ASIDE: nudges there lead to no other corner
 SAME = 2e-4  # of the largest number: what is curved differs by as much beside the point
 OTHER = 1e-2  # of the same: how far slopes are from those at the point where that is a corner
 AROUND = 64  # places around the point
-TRIES = 32  # times that entries change places
+ACROSS = 2  # of them so near to a kink that it lies between the nudges: 1 in 1,000 is
+TRIES = 32, 256  # times that entries change places: of many, of few
+LOOKS = 2048  # at a place, so many in all as long as it is more often than the first
 MANY = 512  # entries: of more, those alone are looked at in which backward is wrong at the point
 
 
-def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
+def is_of_a_piece(point, places: Sequence[Place]) -> bool:
     """Whether backward is the slope beside the point, and at none of these `places` here."""
     if point.original:
         return False
@@ -43,20 +45,20 @@ def is_of_a_piece(point: Point, places: Sequence[Place]) -> bool:
         search = _Search(point, [*others, *(place for place in places if place.index is None)])
     if len(search.places) > 2 * MANY or least <= OTHER * search.size:
         return False
-    here, corner = search.found, False
+    here, turned = search.found, np.zeros(len(search.places), bool)
     # Most sorts keep the order of equal numbers, or turn it about; what clips has two sides.
     for low, high in ((-1, 1), (-1, 0), (0, 1)):
         for order in (1, -1):
             search.begin(low, high, order)
             if not search.wrong.any():
                 return True
-            corner = corner or bool((np.abs(search.found - here) > OTHER * search.size).any())
-    return corner and search.goes_on()
+            turned |= np.abs(search.found - here) > OTHER * search.size
+    return bool(turned.any()) and search.goes_on(turned)
 
 
-def is_in_reach(point: Point, place: Place) -> bool:
+def is_in_reach(point, place: Place) -> bool:
     """Whether backward is about as large here as the slopes around the point: from the least to the
-    largest of some, and half as far again on either side.
+    largest of some; where others lie between these, half as far again on either side.
 
     Where one operation meets several kinks and then mixes them, as relu(x @ W) @ V at x = 0, each
     may take a side, and no place beside the point need be on all of these sides.
@@ -65,14 +67,17 @@ def is_in_reach(point: Point, place: Place) -> bool:
     for _ in range(AROUND):
         search.begin()
         found.append(float(search.found[0]))
-    reach = (max(found) - min(found)) / 2
-    return min(found) - reach <= search.stated[0] <= max(found) + reach
+    low, high = min(found), max(found)
+    between = [s for s in found if min(s - low, high - s) > OTHER * (high - low)]
+    several = len(between) > ACROSS
+    reach = (high - low) / 2 if several else SAME * search.size
+    return low - reach <= search.stated[0] <= high + reach
 
 
 class _Search:
     """Places beside a point, and at which of `places` backward is not the slope there."""
 
-    def __init__(self, point: Point, places: Sequence[Place]):
+    def __init__(self, point, places: Sequence[Place]):
         self.point, self.places, self.rng = point, places, np.random.default_rng(0)
         self.stated = np.array([place.of(point.grads[place.position]) for place in places])
         self.ways = [np.zeros(tensor.shape) for tensor in point.checked]
@@ -82,35 +87,55 @@ class _Search:
 
     def begin(self, low: float = -1, high: float = 1, order: int = 0) -> None:
         """Move all entries; with an order of 1 or -1 what comes later the most or the least."""
-        self.ways = [self.rng.uniform(low, high, tensor.shape) for tensor in self.point.checked]
-        if order:
-            self.ways = [order * np.sort(w, axis=None).reshape(w.shape) for w in self.ways]
+        shapes = [tensor.shape for tensor in self.point.checked]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        way = self.rng.uniform(low, high, ends[-1])
+        way = np.sort(way)[::order] if order else way
+        self.ways = [w.reshape(s) for w, s in zip(np.split(way, ends[:-1]), shapes)]
         self.look()
 
-    def goes_on(self) -> bool:
-        """Let entries change places, of which one has the slope that the other is paid; or let one
-        stand elsewhere: every other time one that is right, which may be what keeps others wrong.
-        """
+    def goes_on(self, turned: np.ndarray) -> bool:
+        """Let one entry stand elsewhere, and settle: one that is wrong, and every other time one
+        that may be what keeps others wrong, whose own slope `turned` or is not looked at."""
+        wanted = [(place.position, place.index) for place in self.places]
+        seen = {position for position, _ in wanted}
+        others = [wanted[at] for at in np.flatnonzero(turned)]
+        others += [(position, None) for position in range(len(self.ways)) if position not in seen]
         self.begin()
-        for turn in range(TRIES):
+        self.settle()
+        for turn in range(int(np.clip(LOOKS // len(self.places), *TRIES))):
             if not self.wrong.any():
-                return True
-            before = self.ways, self.wrong, self.found
-            self.ways = [way.copy() for way in self.ways]
-            if not self.exchange():
-                some = self.wrong if turn % 2 or self.wrong.all() else ~self.wrong
-                place = self.places[self.rng.choice(np.flatnonzero(some))]
-                way, index = self.ways[place.position], place.index
-                if index is None:
-                    index = np.unravel_index(self.rng.integers(way.size), way.shape)
-                way[index] = self.rng.uniform(-1, 1)
+                break
+            before = self.now()
+            some = [wanted[at] for at in np.flatnonzero(self.wrong)] if turn % 2 else others
+            position, index = some[self.rng.integers(len(some))]
+            way = self.ways[position]
+            if index is None:
+                index = np.unravel_index(self.rng.integers(way.size), way.shape)
+            way[index] = self.rng.uniform(-1, 1)
             self.look()
+            self.settle()
             if self.wrong.sum() > before[1].sum():
                 self.ways, self.wrong, self.found = before
         return not self.wrong.any()
 
+    def settle(self) -> None:
+        """Let entries change places for as long as that makes fewer wrong."""
+        before = self.now()
+        while self.exchange():
+            self.look()
+            if self.wrong.sum() >= before[1].sum():
+                self.ways, self.wrong, self.found = before
+                return
+            before = self.now()
+
+    def now(self) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """Where it stands, and what it found there; to come back to."""
+        return [way.copy() for way in self.ways], self.wrong, self.found
+
     def exchange(self) -> bool:
-        """Each entry at most once; False where none has what another should."""
+        """Let entries change places, of which one has the slope that the other is paid, each at
+        most once. False where there are none."""
         free = [at for at in np.flatnonzero(self.wrong) if self.places[at].index is not None]
         found = False
         while free:

@@ -12,11 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, clearer, is_kink, jump, moved, stream
+from scratch_embed.gradcheck.numeric import (
+    CENTRAL_STEP,
+    central,
+    clearer,
+    is_kink,
+    jump,
+    moved,
+    stream,
+)
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 
 MOST = 256  # entries on kinks that are looked at
+MOST_GROUPS = 64  # of equal entries in one tensor
+MANY = 4096  # entries of a tensor: in one with more no equal ones are looked for
+LEAST = 1e-3  # of a slope: by as much differs what several move together from what each moves alone
 
 
 class Entry(NamedTuple):
@@ -62,6 +73,7 @@ def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> I
     ]
     entries = sorted(entries, key=lambda entry: (entry.index, entry.position))[:MOST]
     groups = [*_sharing(point, entries), *_equal(point, entries)]
+    yield from _unpaid(point, groups, rtol)
     for group in {frozenset(_alike(group)): group for group in reversed(groups)}.values():
         ways = dict.fromkeys(map(tuple, (_alike(group), group)))
         for entries in ways if len(group) > 1 else ():
@@ -124,6 +136,32 @@ def _equal(point: Point, entries: list[Entry]) -> Iterator[list[Entry]]:
         doubt = 1e-3 * max(map(abs, jumps)) + 64 * point.noise / CENTRAL_STEP
         if len(group) > 2 and abs(sum(jumps) - together) > doubt * len(group):
             yield group
+
+
+def _unpaid(point: Point, known: list[list[Entry]], rtol: float) -> Iterator[Row]:
+    """Equal numbers that meet no kink alone, as three of which one is the median: together they
+    move it, and no two of them do."""
+    seen = {frozenset(_alike(group)) for group in known}
+    for position, tensor in enumerate(point.checked):
+        if tensor in point.original or not 2 < tensor.size <= MANY:
+            continue
+        for group in _level(position, tensor.data)[:MOST_GROUPS]:
+            way = Way(point, group)
+            if frozenset(group) in seen or is_kink(way, None, point.noise):
+                continue
+            row = _row(point, group, way, rtol)
+            alone = sum(central(Way(point, [entry]), point.noise).value for entry in group)
+            if row.verdict == WRONG and abs(alone - row.numeric) > LEAST * abs(row.numeric):
+                yield row
+
+
+def _level(position: int, data: np.ndarray) -> list[list[Entry]]:
+    """Three or more entries of a tensor, or of one row of it, that hold the same number."""
+    groups: dict[tuple, list[Entry]] = {}
+    for index in np.ndindex(data.shape):
+        for row in {(), index[:-1]}:
+            groups.setdefault((row, float(data[index])), []).append(Entry(position, index))
+    return [group for group in groups.values() if len(group) > 2]
 
 
 def _alike(group: list[Entry]) -> list[Entry]:

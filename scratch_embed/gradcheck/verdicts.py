@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.compare import Place, agreement, direction, judge, measure
+from scratch_embed.gradcheck.compare import agreement, judge, measure
 from scratch_embed.gradcheck.cut import split
 from scratch_embed.gradcheck.nudged import is_analytic
 from scratch_embed.gradcheck.numeric import is_kink, stream
 from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
+from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import CORNER, KINK, Report, Row
 from scratch_embed.gradcheck.ties import tied

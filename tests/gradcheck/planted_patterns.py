@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.tensor import differentiable
-from tests.gradcheck.planted import D, V, own, plant
+from tests.gradcheck.planted import MUTANTS, D, Mutant, V, leaf, own, plant
 
 # ---- right for something else --------------------------------------------------------------------
 
@@ -113,6 +113,20 @@ own("the second of a pair with minus", "missing path", _pair_sums, _second_with_
     given=(PAIRS,))  # fmt: skip
 own("padding counted in a mean", "wrong weights", _mean_of_bags, _padding_counted, (V, D),
     given=(BAGS, MASK))  # fmt: skip
+
+
+
+def _some_at_zero(rng):
+    def backward(dout, x):
+        return dout * np.where(x, np.sign(x), 2)
+
+    size = differentiable(lambda x: (abs(x), x), backward, name="size")
+    x = leaf(rng, 4, 3)
+    x.data[1, :2] = 0
+    return size, [x]
+
+
+MUTANTS.append(Mutant("more than both slopes", "beyond a kink", _some_at_zero))
 
 # ---- state ---------------------------------------------------------------------------------------
 

@@ -242,3 +242,71 @@ def test_ties_of_two_large_tensors_are_paired():
 
         larger = differentiable(lambda a, b: (np.maximum(a, b), None), both, name="maximum")
         assert gradcheck(larger, leaf(x, "a"), leaf(x, "b")).passed == passes
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_entry_alone_on_its_kink_has_no_more_than_its_two_slopes(mode):
+    """abs at 0, and two equal largest: to 1.5 and -0.5 the sum is right, and neither is."""
+
+    def size(at_zero):
+        return lambda g, x: g * np.where(x == 0, at_zero, np.sign(x))
+
+    def largest(first, second):
+        return lambda g, x: g * np.array([first, second, 0.0])
+
+    for seed in range(3):
+        for at_zero in (-1.1, -1.0, 0.3, 1.0, 1.1, 2.0):
+            op = differentiable(lambda x: (abs(x), x), size(at_zero), name="size")
+            report = gradcheck(op, leaf([0.0, 1.0, -0.5, 2.0]), mode=mode, seed=seed)
+            assert report.passed == (abs(at_zero) <= 1), at_zero
+            assert report.passed or report.cause == "beyond a kink"
+        for first in (1.5, 1.1, 1.0, 0.6, 0.0, -0.1):
+            op = differentiable(lambda x: (x.max(), x), largest(first, 1 - first), name="max")
+            report = gradcheck(op, leaf([1.0, 1.0, 0.5]), mode=mode, seed=seed)
+            assert report.passed == (0 <= first <= 1), first
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_a_median_that_no_single_entry_moves_somebody_is_paid(mode):
+    for seed in range(5):
+        for x in ([[-2, 0, 0, 0, 0], [1, 1, 0, 1, 2], [0, -2, 0, 1, 0]], np.zeros((3, 5))):
+            assert gradcheck(taking(slice(2, 3)), leaf(x), mode=mode, seed=seed).passed
+            report = gradcheck(taking(slice(2, 3), 0.0), leaf(x), mode=mode, seed=seed)
+            assert report.cause == "ties"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_equal_numbers_beside_such_as_are_clipped(mode):
+    """1, 0 and 1 between two that are cut off: the median is a 1 where both are a little less, and
+    the largest of the two is paid. One 1 alone among such moves nothing, and is paid all the same:
+    no slope of the whole, of two right operations."""
+
+    def clipped(x):
+        return taking(slice(2, 3))(clip(x))
+
+    clip = differentiable(lambda x: (x.clip(-1, 1), abs(x) <= 1), lambda g, kept: g * kept)
+    pair = [[1.5, 0.5, 0, 0, -1], [0.5, -1, 0.5, -1.5, -0.5], [1.5, 1, 0, 1, 1.5]]
+    for seed in range(3):
+        assert gradcheck(clipped, leaf(pair), mode=mode, seed=seed).passed
+        report = gradcheck(clipped, leaf([[2.0, 1, 2, 2, -1]]), mode=mode, seed=seed)
+        assert {cause.name for cause in report.causes} == {"kinks that cancel"}, report
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 2)])
+def test_the_larger_of_two_tensors_that_stand_where_it_is_clipped(shape, mode):
+    def larger(pays):
+        def backward(g, saved):
+            a, b = saved
+            return pays * g * (a >= b), pays * g * (a < b)
+
+        return differentiable(lambda a, b: (np.maximum(a, b), (a, b)), backward, name="larger")
+
+    clip = differentiable(lambda x: (x.clip(-1, 1), abs(x) <= 1), lambda g, kept: g * kept)
+    a, b = leaf(np.ones(shape), "a"), leaf(np.ones(shape), "b")
+    for seed in range(3):
+        right, wrong = (
+            gradcheck(lambda a, b, n=n: clip(larger(n)(a, b)), a, b, mode=mode, seed=seed)
+            for n in (1, 2)
+        )
+        assert right.passed and not wrong.passed
