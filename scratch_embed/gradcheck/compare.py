@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.gradcheck.casts import no_casts
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
     CENTRAL_STEP,
@@ -37,14 +38,14 @@ def measure(point: Point, methods: list[str], places: list[Place]):
     found: list[dict[str, Measured]] = [{} for _ in places]
     skipped: dict[str, str] = {}
     for method in methods:
-        dtype = np.complex128 if method == "complex" else np.float64
+        aside = method == "complex"
+        dtype, alert = (np.complex128, no_casts()) if aside else (np.float64, nullcontext())
         try:
-            with holding(point.checked, dtype), warnings.catch_warnings():
-                warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            with holding(point.checked, dtype), alert:
                 for place, got in zip(places, found):
                     got[method] = NUMERATORS[method](_line(point, place), point.noise)
         except Exception as error:  # fn refuses complex numbers as it likes
-            if method != "complex":
+            if not aside:
                 raise
             said = str(error).split("\n")[0] or type(error).__name__
             if methods == ["complex"]:
@@ -75,6 +76,11 @@ def judge(
             return said.row(clearer(line, point.noise))._replace(true=true)
         return _decided(rows)._replace(true=true)
     near, real = closer(line, point.noise), [m for m in found if m != "complex"]
+    if np.isnan(near.value) and point.loss.refused:
+        raise ValueError(
+            f"fn takes {point.name(place.position)}{_at(place.index)} as it is, and nothing beside "
+            f"it ({point.loss.refused}); check at a point with room on both sides"
+        ) from point.loss.refused
     doubted = next((found[m] for m in real if not rows[m].passed), near)
     for method in real:
         if not rows[method].passed:
@@ -153,6 +159,10 @@ class _Said(NamedTuple):
         label, index = self.point.name(self.place.position), self.place.index
         numbers = self.analytic, stated, gap, allowed
         return Row(label, index, self.uses, *numbers, verdict, noise, whole=self.whole)
+
+
+def _at(index: tuple[int, ...] | None) -> str:
+    return "" if index is None else f"[{', '.join(map(str, index))}]"
 
 
 def _said(point: Point, place: Place, rtol: float, largest: float) -> _Said:

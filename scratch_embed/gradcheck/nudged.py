@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from scratch_embed.gradcheck.casts import no_casts
 from scratch_embed.gradcheck.numeric import (
     Line,
     Loss,
     central,
     closer,
     complex_step,
+    farther,
     holding,
     is_kink,
     richardson,
     stream,
 )
 from scratch_embed.tensor import Tensor
+
+SURE = 1e-9  # of a slope: with no more doubt than that, no shorter steps are taken
 
 
 def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> np.ndarray:
@@ -32,11 +34,10 @@ def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> 
     places = list(np.ndindex(tensor.shape)) if entries is None else entries
     found = _complex_gradient(loss, tensor, places)
     with holding([tensor]):
+        lines, noise = [Line(loss, tensor, i, edits=True) for i in places], loss.rounding()
         if found is None:
-            found = [richardson(Line(loss, tensor, i, edits=True), 0.0).value for i in places]
+            found = [_by_real_steps(line, noise) for line in lines]
         elif not is_analytic(loss, tensor):
-            noise = loss.rounding()
-            lines = [Line(loss, tensor, index, edits=True) for index in places]
             found = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
     found = np.array(found, dtype=float)
     return found.reshape(tensor.shape) if entries is None else found
@@ -55,8 +56,7 @@ def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
 def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[float] | None:
     """By the complex step; None where it cannot be taken."""
     try:
-        with holding([tensor], np.complex128), warnings.catch_warnings():
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        with holding([tensor], np.complex128), no_casts():
             return [complex_step(Line(loss, tensor, i, edits=True), 0.0).value for i in places]
     except Exception:  # noqa: BLE001  a learner's own forward refuses them as it likes
         return None
@@ -67,10 +67,20 @@ def is_analytic(loss: Loss, tensor: Tensor) -> bool:
     direction = np.random.default_rng(0).standard_normal(tensor.shape)
     direction /= max(float(np.abs(direction).max(initial=0)), 1.0)
     real = richardson(Line(loss, tensor, None, direction, edits=True), loss.rounding())
-    with holding([tensor], np.complex128):
+    with holding([tensor], np.complex128), no_casts():
         slope = complex_step(Line(loss, tensor, None, direction, edits=True), 0.0).value
     size = max(abs(slope), abs(real.value))
     return bool(abs(slope - real.value) <= 1e-7 * size + 8 * real.noise)
+
+
+def _by_real_steps(line: Line, noise: float) -> float:
+    """By long steps, and where these leave a doubt, as near a kink or a pole, by ever shorter ones
+    if they leave less."""
+    far = farther(line, noise)
+    if far.noise <= SURE * abs(far.value):  # NaN is not
+        return far.value
+    near = closer(line, noise)
+    return far.value if far.noise < near.noise else near.value
 
 
 def _arbitrated(line: Line, slope: float, noise: float) -> float:

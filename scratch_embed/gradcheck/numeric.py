@@ -82,10 +82,19 @@ class Loss:
 
     def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], cotangent):
         self.fn, self.tensors, self.cotangent = fn, tensors, cotangent
+        self.refused: Exception | None = None
 
     def __call__(self):
-        with no_grad(), np.errstate(all="ignore"):  # a step may lead out of where fn is defined
-            return np.vdot(self.cotangent, self.fn(*self.tensors).data)
+        """L here. A step may lead out of where fn is defined: there it is NaN, and what fn said of
+        it is kept as `refused`."""
+        with no_grad(), np.errstate(all="ignore"):
+            try:
+                return np.vdot(self.cotangent, self.fn(*self.tensors).data)
+            except (ValueError, ArithmeticError) as error:
+                if any(tensor.dtype.kind == "c" for tensor in self.tensors):
+                    raise
+                self.refused = error
+                return np.nan
 
     def rounding(self) -> float:
         """How much rounding the last sum alone leaves in L, if every product has its own error."""

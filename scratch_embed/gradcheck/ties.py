@@ -147,12 +147,20 @@ def _unpaid(point: Point, known: list[list[Entry]], rtol: float) -> Iterator[Row
             continue
         for group in _level(position, tensor.data)[:MOST_GROUPS]:
             way = Way(point, group)
-            if frozenset(group) in seen or is_kink(way, None, point.noise):
+            if frozenset(group) in seen or _paid(point, group, way):
                 continue
-            row = _row(point, group, way, rtol)
             alone = sum(central(Way(point, [entry]), point.noise).value for entry in group)
-            if row.verdict == WRONG and abs(alone - row.numeric) > LEAST * abs(row.numeric):
+            row = _row(point, group, way, rtol)
+            shared = abs(alone - row.numeric) > LEAST * abs(row.numeric)
+            if shared and row.verdict == WRONG and not is_kink(way, None, point.noise):
                 yield row
+
+
+def _paid(point: Point, group: list[Entry], way: Way) -> bool:
+    """Whether the sum of what they are paid is about the slope of moving them together."""
+    got = central(way, point.noise)
+    each = [_stated(point, entry) for entry in group]
+    return abs(sum(each) - got.value) <= LEAST * max(map(abs, each)) + 8 * got.noise
 
 
 def _level(position: int, data: np.ndarray) -> list[list[Entry]]:
@@ -188,11 +196,16 @@ def _shared(point: Point, one: Entry, others: list[Entry]) -> float:
 
 def _row(point: Point, group: Sequence[Entry], way: Way, rtol: float) -> Row:
     got = clearer(way, point.noise)
-    stated = [grad + missing for grad, missing in zip(point.grads, point.missing)]
-    paid = [entry.sign * float(stated[entry.position][entry.index]) for entry in group]
+    paid = [_stated(point, entry) for entry in group]
     backward, noise = sum(paid), 8 * got.noise
     gap, size = abs(backward - got.value), max(abs(got.value), *map(abs, paid))
     allowed = max(rtol * size + noise, np.finfo(float).tiny)
     names = " and ".join(dict.fromkeys(point.name(entry.position) for entry in group))
     verdict = OK if gap <= allowed else WRONG
     return Row(names, None, None, backward, float(got.value), gap, allowed, verdict, noise)
+
+
+def _stated(point: Point, entry: Entry) -> float:
+    """What backward pays an entry, the way it moves."""
+    position, index, sign = entry
+    return sign * float(point.grads[position][index] + point.missing[position][index])
