@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
 ROUNDING = 8 * np.finfo(float).eps  # of a loss, beside its size
+TINY = 1e-5  # of a number near 0: a nudge of it
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
 RANDOM = "no verdict, for forward gives other numbers every time"
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
@@ -159,6 +160,7 @@ def _signed(values) -> str:
     return " ".join(texts + [f"{'-' if x < 0 else '+'} {short(abs(x))}" for x in values[1:]])
 
 
+@np.errstate(all="ignore")  # a step may lead to where there is no number
 def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> list[Line]:
     """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
     value, single = value_at(part.value, index), part.value.dtype == np.float32
@@ -166,7 +168,8 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
     if work > LARGE:
         return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
     f = replay.along(trace, [use], index)
-    slope, h, above, below = _measured(f, value, single)
+    x = abs(float(use.value[index]))
+    slope, h, above, below = _measured(f, value, single, x)
     if not math.isfinite(value) or not math.isfinite(slope):
         return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
     verdict = _judge(slope, value, above, h, single) or _option(use.at, index)
@@ -175,7 +178,7 @@ def _nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> l
         verdict = f"{AGREES}: with smaller nudges the quotient falls to it"
     if verdict == DIFFERS and single:
         fine = value_at(replay.in_double(trace, use), index)
-        slope, h, above, below = _measured(f, fine, False)
+        slope, h, above, below = _measured(f, fine, False, x)
         if _judge(slope, fine, above, h, False):
             verdict = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
     if verdict == DIFFERS and _is_right_here(use, index, incoming, value, single):
@@ -198,29 +201,38 @@ def _is_right_here(use: Use, index, incoming: np.ndarray, value: float, single: 
         out = replay.rerun(use.at, {use.place: moved(use.value, index, t)})
         return float((out * np.asarray(incoming)).sum())
 
-    slope, h, above, _ = _measured(passed, value, single)
+    slope, h, above, _ = _measured(passed, value, single, abs(float(use.value[index])))
     return bool(_judge(slope, value, above, h, single))
 
 
-def _measured(f: Callable[[float], float], value: float, single: bool) -> tuple[float, ...]:
-    """(quotient, h, f(h), f(-h)) of the first step that agrees; of the largest, where none does.
+def _measured(
+    f: Callable[[float], float], value: float, single: bool, x: float
+) -> tuple[float, ...]:
+    """(quotient, h, f(h), f(-h)) of the first step that agrees; where none does, of the largest
+    that leads to numbers.
+
+    Last comes a step much smaller than the number `x` that is nudged, as 1/x needs near 0.
 
     A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside. But its
     rounding is larger: where it has not moved beyond that, it says what the first one says.
     """
-    found = []
-    for h in STEPS:
+    found, own = [], TINY * x
+    for h in (*STEPS, *[own] * (0 < own < STEPS[-1])):
         above, below = f(h), f(-h)
         slope, noise = (above - below) / (2 * h), ROUNDING * abs(above) / h
         found.append((slope, h, above, below))
         if _judge(slope, value, above, h, single):
             first = found[0][0]
-            if h == STEPS[0] or abs(slope - first) > noise or _bends(f, first, first - value):
+            if h == STEPS[0] or not math.isfinite(first):
                 return found[-1]
+            if abs(slope - first) > noise or _bends(f, first, first - value):
+                return found[-1]
+        if not math.isfinite(slope):
+            continue
         told = noise <= 1e-2 * max(abs(value), abs(slope))  # or a smaller step tells nothing
         if not told and (value or h < STEPS[0]):  # of 0 one more: the first may end beyond a kink
             break
-    return found[0]
+    return next((each for each in found if math.isfinite(each[0])), found[0])
 
 
 def _bends(f: Callable[[float], float], slope: float, gap: float) -> bool:
@@ -231,6 +243,8 @@ def _bends(f: Callable[[float], float], slope: float, gap: float) -> bool:
 
 def _judge(slope: float, value: float, loss: float, h: float, single: bool) -> str:
     """AGREES where nudge and backward do, up to the rounding of the loss and of the gradient."""
+    if not math.isfinite(slope):  # the nudge led to a pole, or out of the domain
+        return ""
     allowed = (1e-4 if single else 1e-6) * max(abs(slope), abs(value))
     return AGREES if abs(slope - value) <= allowed + 1e-9 + ROUNDING * abs(loss) / h else ""
 

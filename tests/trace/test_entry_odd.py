@@ -321,3 +321,38 @@ def test_what_a_forward_prints_is_not_printed_again_for_each_nudge(capsys):
     walk = trace(loss)
     assert "agrees" in walk.entry(len(walk)).text()
     assert capsys.readouterr().out == "forward of (3,)\n"
+
+
+def own(name: str, f, slope):
+    return differentiable(lambda x: (f(x), x), lambda dout, x: dout * slope(x), name=name)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("x", [7e-7, 1e-5, 1e-7, 1e-6, 3e-10, 0.5])
+def test_near_a_pole_or_the_end_of_a_domain_the_nudge_is_small_enough(x):
+    """Of which a nudge of 1e-5 leads to the other side."""
+    right = {
+        "inverse": own("inverse", lambda x: 1 / x, lambda x: -1 / x**2),
+        "logarithm": own("logarithm", np.log, lambda x: 1 / x),
+    }
+    for op in right.values():
+        told = trace(op(Tensor([x, 1.0], requires_grad=True)).sum()).entry(4, (0, (0,)))
+        rule, verdict = told.lines[0], told.lines[-2].value
+        assert verdict == "agrees", told
+        np.testing.assert_allclose(rule.value, told.value, rtol=1e-5)
+    wrong = own("inverse", lambda x: 1 / x, lambda x: 1 / x**2)
+    told = trace(wrong(Tensor([x, 1.0], requires_grad=True)).sum()).entry(4, (0, (0,)))
+    assert told.lines[-2].value == "DIFFERS"
+
+
+def test_the_slope_of_an_operation_of_ones_own_is_measured_on_one_side_of_its_kink():
+    hinge = own("hinge", lambda x: np.maximum(x, 0), lambda x: x > 0)
+    for x in (1e-6, 1e-7, 3e-10):
+        told = trace(hinge(Tensor([x, 1.0], requires_grad=True)).sum()).entry(4, (0, (0,)))
+        np.testing.assert_allclose(told.lines[0].parts[0].value, 1.0, rtol=1e-6)
+
+
+def test_what_one_is_taken_from_keeps_the_digits_that_are_left():
+    z = Tensor([[10.0, 0.0], [0.0, 1.0]], requires_grad=True)
+    told = trace(F.cross_entropy(z, [0, 1], reduction="sum")).entry(2, (0, (0, 0))).text(True)
+    assert "0.9999546 - 1" in told, told

@@ -51,7 +51,10 @@ from scratch_embed.trace.walk import ForwardStep
 
 __all__ = ["Index", "Slopes", "entry", "slopes"]
 
+EPS = float(np.finfo(float).eps)
 H = 1e-5
+NEAREST = 1e-8  # so small is the nudge of a number near 0, where a kink or a pole may be
+OWN = 1e-3  # of the number: one that is smaller still, where rounding lets it
 
 
 def slopes(at: ForwardStep, place: int, index: Index) -> Slopes:
@@ -67,9 +70,16 @@ def slopes(at: ForwardStep, place: int, index: Index) -> Slopes:
 def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
     """By two forward runs. A linear operation may take a step of 1, and is measured exactly."""
     array, linear = at.inputs[place].value, at.node.backward in LINEAR
-    found = quotient(lambda h: rerun(at, {place: moved(array, index, h)}), 1.0 if linear else H)
+    own = OWN * (abs(float(array[index])) or 1.0)
+    h = 1.0 if linear else min(H, max(NEAREST, own))
+    with np.errstate(all="ignore"):  # it may lead to where there is no number
+        found = quotient(lambda h: rerun(at, {place: moved(array, index, h)}), h)
+        if own < NEAREST and not linear:
+            near = quotient(lambda h: rerun(at, {place: moved(array, index, h)}), own)
+            if (EPS * np.abs(at.out) / own <= 1e-6 * np.abs(near))[near != 0].all():
+                found, h = near, own
     places = np.argwhere(found)
-    told = "1" if linear else f"measured, by a nudge of {H:g}"
+    told = "1" if linear else f"measured, by a nudge of {h:.2g}"
     return Slopes(places, taken(found, places), lambda o: (told,), measured=not linear)
 
 

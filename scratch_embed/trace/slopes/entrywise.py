@@ -14,8 +14,10 @@ from scratch_embed.trace.slopes.slope import (
     Slopes,
     entry,
     factor,
+    near_one,
     own,
     reached,
+    short,
     taken,
 )
 from scratch_embed.trace.walk import ForwardStep
@@ -37,7 +39,7 @@ def unary(at: ForwardStep, place: int, index: Index) -> Slopes:
     a, out = np.float64(at.inputs[0].value[index]), np.float64(at.out[index])
     slope, text = UNARY[at.node.backward]
     names = {"a": entry(at.inputs[0].name, index), "out": entry(at.name, index)}
-    numbers = {"a": factor(a), "out": factor(out)}
+    numbers = {"a": factor(a), "out": factor(out, near_one if "1 - " in text else short)}
     said = dict.fromkeys((text.format(**names), text.format(**numbers)))
     with np.errstate(all="ignore"):  # NumPy's numbers say inf where Python's would raise
         value = slope(a, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -104,9 +105,21 @@ def short(x) -> str:
     return number(float(x), DIGITS)
 
 
-def factor(x) -> str:
+def near_one(x) -> str:
+    """A number that is taken from 1, or 1 from it: if it is so close that four digits tell nothing
+    of the rest, with more.
+
+    >>> near_one(0.25), near_one(0.9999536)
+    ('0.25', '0.9999536')
+    """
+    rest = abs(1 - abs(float(x)))
+    more = math.floor(-math.log10(rest)) if 0 < rest < 1e-3 else 0
+    return number(float(x), DIGITS + more)
+
+
+def factor(x, written: Callable = short) -> str:
     """A number inside a product: a negative one in brackets."""
-    return f"({short(x)})" if x < 0 else short(x)
+    return f"({written(x)})" if x < 0 else written(x)
 
 
 def exp_sum(z: np.ndarray) -> str:
