@@ -12,6 +12,7 @@ from scratch_embed.ops.floats import floating
 from scratch_embed.ops.softmax import log_softmax_forward
 
 REDUCTIONS = ("mean", "sum", "none")
+FAR = 1e15  # times as much counts a class that is not among the targets as all that are
 
 
 class CrossEntropySaved(NamedTuple):
@@ -65,7 +66,12 @@ def cross_entropy_forward(
         weight = _check_weight(weight, logits.shape)
         if reduction == "mean":  # only their ratios count, and these may be far from 1
             weight = np.ldexp(weight, -np.frexp(weight.max(initial=0))[1])
-    targets, scale = check_targets(targets, logits.shape, real, ignore_index, reduction, weight)
+    targets, scale = check_targets(
+        targets, logits.shape, np.float64, ignore_index, reduction, weight
+    )
+    if scale.max(initial=0) > FAR:  # float32 may not hold it, nor what it is multiplied with
+        weight, scale = weight * scale.max(), scale > 0
+    scale = scale.astype(real)
     log_p, _ = log_softmax_forward(logits.reshape(len(targets), logits.shape[-1]))
     hit, spread = _truth(targets, weight, label_smoothing, logits.shape[-1], real)
 
@@ -168,4 +174,4 @@ def _check_weight(weight, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError(
             f"weight[{at}] = {weight[at]}; what a class counts is finite and not negative"
         )
-    return weight.astype(np.result_type(weight, np.float32))  # half a float has no room for a sum
+    return weight.astype(np.float64)  # their sum, or the ratio of two, may be too far for less

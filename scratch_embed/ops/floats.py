@@ -15,13 +15,16 @@ from scratch_embed.arguments import array_of
 def floating(array, name: str = "x") -> np.ndarray:
     """`array` as an array of floating point: integers and booleans become float64.
 
-    Lists become arrays too. What is floating already, complex included, is handed back as it is.
-    `name` is what the error calls the argument. Raises TypeError for anything but numbers.
+    Lists become arrays too, and float16 becomes float32: a sum of 70,000 ones is infinite in
+    float16. What else is floating already, complex included, is handed back as it is. `name` is
+    what the error calls the argument. Raises TypeError for anything but numbers.
 
     >>> floating([1, 2]).tolist()
     [1.0, 2.0]
     """
     array = array_of(array, name)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
     if array.dtype.kind in "fc":
         return array
     if array.dtype.kind in "biu":

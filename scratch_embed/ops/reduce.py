@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from scratch_embed.arguments import check_flag
 from scratch_embed.kernels import sum_over
+from scratch_embed.ops.floats import floating
 
 
 class SumSaved(NamedTuple):
@@ -36,7 +37,7 @@ def unbroadcast(grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return grad
     added = grad.ndim - len(shape)  # axes that broadcasting put before the others
     stretched = [added + i for i, n in enumerate(shape) if n == 1 and grad.shape[added + i] != 1]
-    return sum_over(grad, (*range(added), *stretched)).reshape(shape)
+    return np.asarray(sum_over(grad, (*range(added), *stretched))).reshape(shape)
 
 
 def _broadcast_back(dout: np.ndarray, saved: SumSaved) -> np.ndarray:
@@ -77,9 +78,10 @@ def mean_forward(a, axis=None, keepdims: bool = False):
 
     Raises what `sum_forward` raises, and ValueError where a mean of no numbers is asked for.
     Where an empty array leaves no mean to take, as (0, 3) along axis 1, the answer is empty.
+    Whole numbers are added as floats: two of 2^62 are more than an int64 holds.
     """
     check_flag(keepdims, "keepdims")
-    a = np.asarray(a)
+    a = floating(a, "a")
     axes = _axes(axis, a.ndim)
     total = sum_over(a, axes, keepdims)
     if total.size and not a.size:

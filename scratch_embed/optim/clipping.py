@@ -75,4 +75,6 @@ def _times(grad: np.ndarray | RowGrad, factor: float) -> np.ndarray | RowGrad:
     if isinstance(grad, RowGrad):
         return RowGrad(grad.rows, _times(grad.values, factor), grad.shape)
     grad = floating(grad)  # a factor below 1 is 0 as a whole number
+    if factor < np.finfo(grad.dtype).tiny:  # float32 holds the product, and not the factor
+        return (grad * np.float64(factor)).astype(grad.dtype)
     return grad * grad.dtype.type(factor)

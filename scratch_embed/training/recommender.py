@@ -157,7 +157,14 @@ def job(way: str, seed: int, options: argparse.Namespace) -> Job:
 
     optimizer = RowAdagrad(towers.parameters(), lr=options.rate)
     learning = Learning(towers, optimizer, rng, loss, rate=lambda step: options.rate)
-    return Job(lambda: recall(towers.scores(), found.likes), learning)
+
+    def in_the_end() -> float:
+        with np.errstate(all="ignore"):
+            scores = towers.scores()
+        learning.check(float(np.abs(scores).max()))  # the last step may have led astray
+        return recall(scores, found.likes)
+
+    return Job(in_the_end, learning)
 
 
 def recall(scores: np.ndarray, truth: np.ndarray) -> float:

@@ -227,3 +227,17 @@ def test_targets_and_weights_that_are_no_rectangle_are_told():
         cross_entropy_forward(logits, [[1], [1, 2]])
     with pytest.raises(ValueError, match="weight is ragged"):
         cross_entropy_forward(logits, [0, 1], weight=[[1.0], [1.0, 2.0], 1.0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weight", [[1e-38, 1, 1], [1e-45, 1e38, 1], [1e-30, 3, 3e38]])
+def test_a_class_that_counts_next_to_nothing_beside_others_has_a_mean(dtype, weight):
+    """All targets are of it, so that its weight cancels."""
+    logits = np.random.default_rng(0).normal(size=(4, 3)).astype(dtype)
+    plain, given = (Tensor(logits, requires_grad=True) for _ in range(2))
+    F.cross_entropy(plain, [0] * 4).backward()
+    loss = F.cross_entropy(given, [0] * 4, weight=np.array(weight, dtype))
+    loss.backward()
+    np.testing.assert_allclose(loss.item(), F.cross_entropy(logits, [0] * 4).item(), rtol=1e-6)
+    np.testing.assert_allclose(given.grad, plain.grad, rtol=1e-5, atol=1e-7)

@@ -79,7 +79,7 @@ def test_lists_are_taken_for_arrays():
 
 
 def test_what_is_floating_is_handed_back_as_it_is():
-    for dtype in (np.float16, np.float32, np.float64, np.complex128):
+    for dtype in (np.float32, np.float64, np.complex128):
         x = np.ones(2, dtype)
         assert floating(x) is x
     with pytest.raises(TypeError, match="logits is not an array of numbers: NumPy made it <U1"):
@@ -134,3 +134,18 @@ def test_a_quotient_has_a_gradient_where_the_square_of_its_divisor_is_no_float(d
             assert abs(float(got) / -float(exact) - 1) < 4 * limits.eps
             there += 1
     assert there > 150
+
+
+def test_whole_numbers_whose_sum_no_int64_holds_have_a_mean():
+    large = np.full((2, 4), 2**62)
+    assert Tensor(large).mean().item() == 2.0**62
+    assert F.mean(large.astype(np.uint64) * 2, axis=1).data.tolist() == [2.0**63] * 2
+
+
+def test_half_precision_is_summed_in_single():
+    """By the pairs themselves, for a Tensor takes none: 70,000 ones are more than it holds."""
+    halves = np.ones(70_000, np.float16)
+    mean, _ = F.mean.forward(halves)
+    shares, _ = F.softmax.forward(halves)
+    assert mean == 1 and shares.dtype == np.float32
+    np.testing.assert_allclose(shares, 1 / 70_000, rtol=1e-6)

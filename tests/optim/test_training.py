@@ -214,3 +214,11 @@ def test_a_misspelt_state_array_is_told_beside_the_count_of_steps(name):
     with pytest.raises(KeyError, match=f"state holds '{name}', which Adam would not use"):
         optimizer.step()
     assert w.data.tolist() == [1, 1] and name in optimizer.state[0]
+
+
+def test_a_factor_too_small_for_single_precision_does_not_make_zeros():
+    w = Tensor(np.zeros(2, np.float32), requires_grad=True)
+    w.grad = np.array([3e30, 4e30], np.float32)
+    assert clip_grad_norm([w], 1e-10) == pytest.approx(5e30)
+    np.testing.assert_allclose(w.grad, [6e-11, 8e-11], rtol=1e-6)
+    assert w.grad.dtype == np.float32

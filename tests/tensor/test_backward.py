@@ -409,3 +409,9 @@ def test_where_one_gradient_cannot_be_added_to_none_is(spoiled):
     with pytest.raises(TypeError):
         (leaves[0] * leaves[1]).sum().backward()
     assert leaves[1 - spoiled].grad.tolist() == other.tolist()
+
+
+def test_the_gradient_of_a_single_number_that_was_stretched_is_an_array():
+    x = Tensor(2.0, requires_grad=True)
+    (x * np.ones(3)).sum().backward()
+    assert isinstance(x.grad, np.ndarray) and x.grad.shape == () and x.grad == 3

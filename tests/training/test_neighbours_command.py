@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +166,19 @@ def test_what_cannot_be_answered_is_a_sentence(capsys, argv, said):
     assert neighbours.main(argv) == 1
     err = capsys.readouterr().err
     assert said in err and "Traceback" not in err
+
+
+def test_words_beside_themselves_are_equally_similar():
+    """Their cosines are 1 up to rounding, which is no order."""
+    words = [f"w{k}" for k in range(40)]
+    vectors = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)
+    save("many.npz", words, vectors)
+    lines = [f"{word}\t{word}\t{k % 7}" for k, word in enumerate(words)]
+    lines += [f"{a}\t{b}\t{k % 5}" for k, (a, b) in enumerate(pairwise(words))]
+    Path("people.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert neighbours.main(["many.npz", "--similarity", "people.tsv"]) == 0
+    pairs = read_pairs(Path("people.tsv"))
+    table = dict(zip(words, vectors.astype(float)))
+    cosines = [1.0 if a == b else geometry.cosine(table[a], table[b]) for a, b, _ in pairs]
+    expected = geometry.rank_correlation(cosines, [pair.score for pair in pairs])
+    assert results()["similarity"]["rank correlation"] == pytest.approx(expected, abs=1e-12)

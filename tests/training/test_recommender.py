@@ -60,3 +60,11 @@ def test_too_few_items_are_told(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["recommender", "--items", "19", "--out", str(tmp_path)])
     assert "'19' is not a whole number, 20 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["recommender", "patches"])
+def test_a_last_step_that_leads_astray_has_no_score(command, tmp_path, capsys):
+    options = ["--quick", "--seeds", "1", "--steps", "1", "--rate", "1e38"]
+    assert main([command, *options, "--out", str(tmp_path)]) == 1
+    assert "no finite number" in capsys.readouterr().err
+    assert not (tmp_path / "results.json").exists()
