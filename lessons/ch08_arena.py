@@ -112,7 +112,7 @@ by_hand = worked.line("two of token 0", f"2 * -log2({share:.4g}) / 2", -np.log2(
 compare("bits", by_hand=by_hand, code=unigram_bits(counts, np.array([0, 0]), "aa"))
 
 # %% [markdown]
-# Now a real text, letters and spaces only, a tenth of it kept aside. Each way may have 500 rows; a
+# Now a real text, letters and spaces only, a tenth of it kept aside. Each way has 500 rows or so; a
 # word that has no row is spelt in characters, so that every way can write every text.
 
 # %%

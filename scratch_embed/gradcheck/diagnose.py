@@ -7,6 +7,7 @@ operation that is wrong from those that only pass its mistake on.
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.again import in_place, reused, unsteady, writer, writes_inputs
 from scratch_embed.gradcheck.beside import (
+    ASIDE,
     AT_MOST,
     TOO_MANY,
     assigned,
@@ -21,15 +23,15 @@ from scratch_embed.gradcheck.beside import (
     hidden,
     off_the_tape,
 )
-from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, name_cause
-from scratch_embed.gradcheck.kinks import takes_a_side
-from scratch_embed.gradcheck.nudged import gradient, may_be
+from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
+from scratch_embed.gradcheck.kinks import meets_one, takes_a_side
+from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be
 from scratch_embed.gradcheck.numeric import Line, Loss, holding
 from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, looked_up, plain, same_bits
+from scratch_embed.gradcheck.walk import Part, answers, looked_up, plain, same_bits
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
@@ -50,7 +52,7 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += reused(point) or cancelling(point, _runs_again)
     if not found:
-        found += point.crooked or hidden(point)
+        found += point.crooked or wrong_beside(point) or hidden(point) or too_large(point)
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
     return list(dict.fromkeys(found))[:MOST]
 
@@ -81,6 +83,54 @@ def wrong_operations(point) -> list[Cause]:
             if alone[p.node.line, p.place] is None
         },
     )
+
+
+def wrong_beside(point) -> list[Cause]:
+    """Operations that are wrong a little beside their inputs: on kinks, where several gradients are
+    right, one of them may have been taken for such."""
+    aside = copy.copy(point)
+    aside.walk = point.walk._replace(parts=[p for part in point.walk.parts for p in _aside(part)])
+    return wrong_operations(aside) if aside.walk.parts else []
+
+
+def _aside(part: Part) -> list[Part]:
+    """The same with its inputs a little aside, if it is on a kink and runs again alone."""
+    if not (_runs_again(part) and meets_one(part)):
+        return []
+    node, rng = part.node, np.random.default_rng(part.node.line)
+
+    def moved(value):
+        if not isinstance(value, Tensor) or value.dtype.kind != "f":
+            return value
+        data = value.data + ASIDE * rng.standard_normal(value.shape)
+        return Tensor(data, requires_grad=value.requires_grad, name=value.name)
+
+    inputs = tuple(map(moved, node.inputs))
+    try:
+        out, saved = node.forward(*map(plain, inputs), **node.options)
+        node = node._replace(inputs=inputs, saved=saved, kept=[])
+        there = part._replace(node=node, out=np.asarray(out), tensor=inputs[part.place])
+        return [there._replace(grad=np.array(grad)) for grad in answers(there, part.dout)]
+    except Exception:  # noqa: BLE001  it does not take them, and may say so in any way
+        return []
+
+
+def too_large(point) -> list[Cause]:
+    """Operations with more numbers than are nudged one by one, as far as a direction tells."""
+    sentence = (
+        "{} is wrong for {}, of which {:,} numbers are too many for a pattern to be looked for: "
+        "check it alone, on fewer"
+    )
+    found = []
+    for part in point.walk.parts:
+        known = part.tensor.dtype.kind != "f" or not _too_many(part) or _of_lookup(part) is not None
+        if known or has_options(part) or not _repeats(part):
+            continue
+        if not agrees_along(_loss_alone(part), part.grad):
+            to = part.tensor.name or f"input {part.place}"
+            words = sentence.format(half(part.node.name), to, part.tensor.size)
+            found.append(Cause("local derivative", part.node.name, words))
+    return found
 
 
 def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Cause]:
@@ -114,14 +164,14 @@ def _instead(
 ) -> np.ndarray | None:
     """What it would owe if some of its inputs were others."""
     given = [others.get(place, plain(value)) for place, value in enumerate(part.node.inputs)]
-    moved = given[part.place] = Tensor(given[part.place])
+    mine = given[part.place] = Tensor(given[part.place])
 
     def run(_) -> Tensor:
         return Tensor(part.node.forward(*map(plain, given), **part.node.options)[0])
 
     try:
         with np.errstate(all="ignore"):
-            return _gradient(Loss(run, (moved,), dout), moved, like) if _fits(run, dout) else None
+            return _gradient(Loss(run, (mine,), dout), mine, like) if _fits(run, dout) else None
     except Exception:  # noqa: BLE001  it does not take them, and may say so in any way
         return None
 
@@ -170,12 +220,16 @@ def _right_in_total(point, part: Part) -> np.ndarray | None:
 def _alone(part: Part, like: np.ndarray | None = None) -> np.ndarray | None:
     """The derivative of one operation by itself, or None when its forward cannot be run again."""
     loss = _loss_alone(part)
+    return _gradient(loss, *loss.tensors, like) if _repeats(part) else None
+
+
+def _repeats(part: Part) -> bool:
+    """Whether its forward, run again alone, gives the same bits."""
+    loss = _loss_alone(part)
     try:
-        if not same_bits(loss.fn(*loss.tensors).data, part.out):
-            return None
+        return same_bits(loss.fn(*loss.tensors).data, part.out)
     except Exception:  # noqa: BLE001  it is not the same function at every call
-        return None
-    return _gradient(loss, *loss.tensors, like)
+        return False
 
 
 def _loss_alone(part: Part) -> Loss:
@@ -213,9 +267,9 @@ def _is_of_a_piece(part: Part, right: np.ndarray) -> bool:
         return is_of_a_piece(point, [Place(0, tuple(at)) for at in wrong])
 
 
-def _gradient(loss: Loss, moved: Tensor, like: np.ndarray | None) -> np.ndarray | None:
+def _gradient(loss: Loss, tensor: Tensor, like: np.ndarray | None) -> np.ndarray | None:
     """Each entry nudged; None where along one direction already it is not what is hoped for."""
-    return gradient(loss, moved) if like is None or may_be(loss, moved, like) else None
+    return gradient(loss, tensor) if like is None or may_be(loss, tensor, like) else None
 
 
 def _of_lookup(part: Part) -> np.ndarray | None:

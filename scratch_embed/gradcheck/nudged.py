@@ -9,6 +9,7 @@ from scratch_embed.gradcheck.numeric import (
     Line,
     Loss,
     central,
+    clearer,
     closer,
     complex_step,
     farther,
@@ -51,6 +52,16 @@ def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
         slope = central(Line(loss, tensor, None, direction, edits=True), loss.rounding())
     size = float(np.abs(hoped * direction).sum())
     return bool(abs(slope.value - np.vdot(hoped, direction)) <= 1e-3 * size + 8 * slope.noise)
+
+
+def agrees_along(loss: Loss, grad: np.ndarray) -> bool:
+    """Whether this is dL / d(the tensor of loss), as closely as one random direction can tell."""
+    (tensor,) = loss.tensors
+    direction = stream(0).standard_normal(tensor.shape)
+    with holding([tensor]):
+        slope = clearer(Line(loss, tensor, None, direction, edits=True), loss.rounding())
+    gap, size = abs(slope.value - np.vdot(grad, direction)), np.abs(grad * direction).sum()
+    return bool(gap <= 1e-7 * size + 8 * slope.noise)
 
 
 def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[float] | None:

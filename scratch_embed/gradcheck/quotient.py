@@ -28,7 +28,8 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
     """d loss / d array, measured: every entry nudged up and down by h.    (...) -> (...)
 
     loss takes an array like `array` and returns one number. It is called with copies, twice for
-    each entry.
+    each entry. Raises ValueError for an h that is no number above 0, or too small to move an entry:
+    1e12 + 1e-5 is 1e12.
 
     >>> slopes(lambda w: (w**2).sum(), [1.0, -3.0]).round(6).tolist()
     [2.0, -6.0]
@@ -36,8 +37,16 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
     if not (is_real(h) and 0 < h < np.inf):
         raise ValueError(f"h is {h!r}; it must be a finite number above 0, as 1e-5")
     array = np.array(array_of(array, "array"), dtype=np.float64)
+    steps = (array + h) - array  # what x really moves by, of which h itself may differ
+    still = np.argwhere(steps == 0)
+    if len(still):
+        at = tuple(map(int, still[0]))
+        raise ValueError(
+            f"array{list(at)} = {array[at]:g} does not move by h = {h:g}, less than its last "
+            "digit; take a larger h"
+        )
     found = [
-        quotient(lambda t, index=index: float(loss(moved(array, index, t))), h)
+        quotient(lambda t, index=index: float(loss(moved(array, index, t))), float(steps[index]))
         for index in np.ndindex(array.shape)
     ]
     return np.array(found).reshape(array.shape)

@@ -346,6 +346,7 @@ def test_nothing_checked_is_not_passed(x):
         (lambda: gradcheck(F.exp, leaf(3), seed=-1), ValueError, "seed is -1"),
         (lambda: slopes(np.sum, [1.0], h=0), ValueError, "h is 0"),
         (lambda: slopes(np.sum, [1.0], h=np.nan), ValueError, "h is nan"),
+        (lambda: slopes(np.sum, [1.0, 1e12]), ValueError, r"array\[1\] = 1e\+12 does not move"),
         (lambda: slopes(np.sum, np.ma.array([1.0])), TypeError, "array is a masked array"),
         (lambda: gradcheck(F.exp, leaf(3), rtol=np.inf), ValueError, "rtol is inf"),
         (lambda: gradcheck(F.exp, np.ones(3)), TypeError, "argument 0 is a ndarray"),
@@ -361,3 +362,8 @@ def test_wrong_use_is_named(use, error, words):
 def test_without_a_tape_there_is_nothing_to_check():
     with no_grad(), pytest.raises(RuntimeError, match="no_grad"):
         gradcheck(F.exp, leaf(3))
+
+
+def test_slopes_divide_by_what_a_large_number_really_moves_by():
+    """By multiples of its last digit: 1e10 + 1e-5 is 5 % less than that away."""
+    np.testing.assert_allclose(slopes(lambda x: (3 * (x - 1e10)).sum(), [1e10]), 3, rtol=1e-12)

@@ -221,3 +221,61 @@ def test_what_gives_something_where_nothing_arrives_does_not_go_entry_by_entry()
     report = gradcheck(lambda a, b: F.relu(product(a, b)), a, b)
     assert not report.passed
     assert report.causes and not any(cause.name == "wrong slope" for cause in report.causes), report
+
+
+def test_a_wrong_operation_on_kinks_is_named_and_no_hidden_way():
+    """|x_i - x_j| behind a running maximum, whose numbers repeat: between the slopes lies nearly
+    everything, also a last column that gets nothing."""
+
+    def distances(x):
+        return abs(x[:, :, None] - x[:, None, :]), x
+
+    def without_the_last(dout, x):
+        signs = dout * np.sign(x[:, :, None] - x[:, None, :])
+        dx = signs.sum(2) - signs.sum(1)
+        dx[:, -1] = 0
+        return dx
+
+    def first_largest(dout, x):
+        largest = np.maximum.accumulate(x, 1)
+        first = [[row.index(value) for value in values] for row, values in zip(x.tolist(), largest)]
+        dx = np.zeros_like(x)
+        np.add.at(dx, (np.arange(len(x))[:, None], first), dout)
+        return dx
+
+    apart = differentiable(distances, without_the_last, name="apart")
+    largest = differentiable(
+        lambda x: (np.maximum.accumulate(x, 1), x), first_largest, name="largest so far"
+    )
+    failed = 0
+    for seed in range(40):
+        data = np.random.default_rng(seed).standard_normal((2, 4)).round(1)
+        report = gradcheck(lambda x: apart(largest(x)), Tensor(data, requires_grad=True))
+        failed += not report.passed
+        assert report.passed or {cause.op for cause in report.causes} <= {"apart", ""}
+        assert not any(cause.name == "missing path" for cause in report.causes), report
+    assert failed > 30
+
+
+def test_of_what_is_too_large_to_be_nudged_the_operation_is_named_all_the_same():
+    def one_lost(dout, x):
+        dx = 2 * x * dout
+        dx[43, 21] = 0
+        return dx
+
+    square = differentiable(lambda x: (x * x, x), one_lost, name="square")
+    x = Tensor(np.random.default_rng(0).standard_normal((100, 100)), requires_grad=True, name="x")
+    report = gradcheck(lambda x: F.tanh(square(x)), x)
+    assert not report.passed and [cause.op for cause in report.causes] == ["square"]
+    assert "10,000 numbers are too many" in report.causes[0].sentence
+
+
+def test_a_decay_is_not_told_as_wrong_statistics():
+    """0.1 of the row comes on top, whatever dout is."""
+
+    def decays(dout, saved):
+        return F.softmax.backward(dout, saved) + 0.1 * X
+
+    X = np.random.default_rng(0).standard_normal((3, 5))
+    softmax = differentiable(F.softmax.forward, decays, name="softmax")
+    assert gradcheck(softmax, Tensor(X, requires_grad=True)).cause == "dout not linear"
