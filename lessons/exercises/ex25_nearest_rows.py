@@ -54,6 +54,9 @@ def check(trial):
         one, other, zero, row = rng.permutation(7)[:4]
         E[other], E[zero] = 2 * E[one], 0  # the same cosine, to the last bit
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=int(row), k=k)
+    for rng in trial.rounds(2):  # many equal ones, which a sort that is not stable mixes up
+        E = np.eye(3)[rng.integers(3, size=60)] * rng.choice([-4.0, 0.5, 1.0, 2.0], (60, 1))
+        trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=30, k=40)
     E = np.array([[3.0, 4.0], [0.0, 0.0], [-3.0, -4.0], [6.0, 8.0]])  # cosines of 1, 0 and -1
     for row in (0, 2, 3):
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=row, k=3)
@@ -82,6 +85,12 @@ def _ties_turned(E, row, k):
     values = _cosines(E, E[row])
     values[row] = -np.inf
     return np.argsort(values, kind="stable")[::-1][:k]
+
+
+def _mixed_up(E, row, k):
+    values = _cosines(E, E[row])
+    values[row] = -np.inf
+    return np.argsort(-values)[:k]
 
 
 def _but_for_the_first(E, row, k):
@@ -128,4 +137,6 @@ MISTAKES = {
         _by(lambda E, q: -_cosines(E, q)),
     ("nearest_rows turns equal cosines round: of those the lower row comes first",
      r"argsort|sort|\[::-1\]"): _ties_turned,
+    ("nearest_rows sorts without kind=\"stable\": of equal cosines the lower row comes first",
+     r"argsort|sort"): _mixed_up,
 }  # fmt: skip

@@ -17,6 +17,8 @@ from scratch_embed.kernels.ids import count_ids
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.shape import getitem_forward
 
+LAST = "last use of a row, as grad[ids] = dout and grad[ids] += dout both do"
+
 
 def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
     """(ids, values) that the operation is to add up by id, if it looked up rows."""
@@ -57,12 +59,12 @@ def overwritten(case: Case) -> str | None:
     ids, values = rows(case)
     if case.part.node.forward is getitem_forward:
         index = plain(case.part.node.inputs[1])
-        return "last" if case.is_like(assigned(case, index, case.dout)) else None
+        return LAST if case.is_like(assigned(case, index, case.dout)) else None
     if len(ids):
         if case.is_like(assigned(case, ids, values)):
-            return "last"
+            return LAST
         if case.is_like(assigned(case, ids[::-1], values[::-1])):
-            return "first"
+            return "first use of a row, as a loop from behind does that assigns"
     return None
 
 

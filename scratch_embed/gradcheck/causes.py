@@ -64,9 +64,8 @@ HYPOTHESES = [
     Hypothesis(
         "overwritten",
         r.overwritten,
-        "repeated ids are overwritten instead of added: {half} keeps only the {detail} use of a "
-        "row, as grad[ids] = dout and grad[ids] += dout both do; np.add.at or scatter_add sums "
-        "them all",
+        "repeated ids are overwritten instead of added: {half} keeps only the {detail}; np.add.at "
+        "or scatter_add sums them all",
     ),
     Hypothesis(
         "overwritten",
@@ -222,8 +221,8 @@ HYPOTHESES = [
     Hypothesis(
         "missing path",
         r.one_way_wrong,
-        "{op} uses {to} in more than one way, and what its ids read is not paid, or not rightly: "
-        "every row is right but those that they name",
+        "{op} uses {to} in more than one way, and where its ids read it, what is due for both does "
+        "not come together: every row is right but those that they name",
     ),
     Hypothesis(
         "residual", paths.beside_itself, "{op} is {to} plus some f of it, and {half} {detail}"

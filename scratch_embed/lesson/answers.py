@@ -24,14 +24,17 @@ from scratch_embed.look.numbers import number
 LETTERS = "ABCDEFGHIJ"
 CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
 DIGITS = 17  # a float has no more
-EXACT = 1000  # a whole number below it is a count, and has no rounding
+EXACT = 10_000  # a whole number below it is a count, and has no rounding
 NOTHING = 1e-15  # what rounding leaves of a sum that is 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
 COUNTED = re.compile(r"\b[Hh]ow many\b")
-HOW_MANY = re.compile(r"\b[Hh]ow many (thousand|million|billion)\b")
+HOW_MANY = re.compile(r"\b(?:[Hh]ow many|in) (thousand|million|billion)s?\b")
+TIMES = re.compile(r"\b[Hh]ow many times\b")
+SHARE = re.compile(r"\bshare\b")
 PERCENT = r"per ?cent|%"
+PER = re.compile(PERCENT)
 SAID = {"%": PERCENT, "percent": PERCENT, "per cent": PERCENT, "M": "million", "B": "billion",
         "million": "million", "billion": "billion", "K": "thousand", "k": "thousand",
         "thousand": "thousand"}  # fmt: skip
@@ -55,7 +58,7 @@ def judge(
                sign ("195 MiB", "102,400,000", "98.3 %"); or several numbers ("[0.1, 0.2]").
     answer     the text of the right option, a number, or a vector of numbers (D,).
     tolerance  how far a number may be off; when None, 1 % of the answer, and not at all
-               if that is a whole number below 1,000.
+               if that is a whole number below 10,000, unless bytes are asked for.
     slips      {a wrong answer: the mistake that leads to it}; asked before all other slips. A
                number may be a text, which names a range as well: "0.41", "> 1000", "20-40".
     asked      the question's words, for the unit that they name.
@@ -74,11 +77,16 @@ def judge(
     if figure is None:
         return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
     value, answer = _in_the_unit_asked(figure, asked), float(answer)
-    if tolerance is None and answer.is_integer() and abs(answer) < EXACT:
+    count = answer.is_integer() and abs(answer) < EXACT and not BYTE.search(asked)
+    if tolerance is None and count:
         tolerance = 0.0
+    share = not figure.unit and SHARE.search(asked) and PER.search(asked)
+    if share and abs(value) <= 1 and not _near(value, answer, tolerance):
+        value /= SCALES["%"]  # 0.57 of them are 57 percent
     if _near(value, answer, tolerance):
-        in_bytes = BYTE.fullmatch(figure.unit.strip()) and not BYTE.search(asked)
-        if in_bytes and COUNTED.search(asked):
+        in_bytes = BYTE.fullmatch(figure.unit.strip())
+        counted = TIMES.search(asked) or COUNTED.search(asked) and not BYTE.search(asked)
+        if in_bytes and counted:
             return Judgement(False, "The digits are right, and what is counted is not bytes.")
         return Judgement(True)
     for wrong, why in (slips or {}).items():
@@ -218,6 +226,8 @@ def _same_digits(value: float, answer: float, figure: Figure, asked: str) -> str
 def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
     if figure.decimals > DIGITS:
         return ""
+    if answer == round(answer) == round(value) != value and "nearest" in asked:
+        return "That is it before rounding."
     asked_in = figure.value / value  # what one of the question's units is worth
     whole = 10.0**figure.decimals * asked_in / figure.scale  # what is typed counts these
     if math.isfinite(figure.high - figure.low) and figure.allows(answer * asked_in):
@@ -225,8 +235,6 @@ def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
     cut = math.trunc(answer * whole * (1 + 1e-12))
     if cut and cut == round(value * whole) and value * answer > 0:
         return "Its digits are cut off there. Round them, or give one more."
-    if answer == round(answer) == round(value) != value and "nearest" in asked:
-        return "That is it before rounding."
     return ""
 
 

@@ -45,6 +45,7 @@ STATES = [
          "np.argsort(np.where(cosines == -np.inf, np.inf, cosines)", "sort downwards"),
         ("ties turned", 'np.argsort(-cosines, kind="stable")',
          'np.argsort(cosines, kind="stable")[::-1]', "turns equal cosines round"),
+        ("not stable", ', kind="stable"', "", "sorts without"),
     ),
     *of(
         "hashed_rows",
