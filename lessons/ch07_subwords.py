@@ -284,6 +284,8 @@ if len(pages) < 50_000 or not any(word.strip().isalpha() for word in bpe.split_w
     raise SystemExit(f"{len(pages):,} characters: below 50,000, or no word of letters at the end")
 pages = pages[: -len(kept)][:300_000]
 full = bpe.train(pages, 5000, boundaries=True, min_count=2, progress=False)
+if len(full.merges) <= 1000:
+    raise SystemExit(f"in this text {len(full.merges):,} pairs were merged; it takes above 1,000")
 stops = (200, 1000, 3000, len(full.merges))
 cuts = [bpe.BPE(full.merges[:m], full.alphabet, boundaries=True) for m in stops]
 
@@ -294,7 +296,7 @@ def tokens_per_word(cut, text):
 
 
 # %%
-answers = ["less by more than half", "less, but not by half", "more"]
+answers = ["less by more than half", "less, but not by half", "no less"]
 q_less = guess("From 1,000 merges to the last, tokens per word on text kept aside get ...", answers)
 q_row = guess("And the median row of the largest table: how many updates, in one pass?")
 per_word = [tokens_per_word(cut, kept) for cut in cuts]
@@ -303,8 +305,9 @@ print("  rows V   tokens per word   median updates   rows with 5 or fewer")
 for cut, per, row in zip(cuts, per_word, updates):
     print(f"  {len(cut):>6,} {per:>17.2f} {np.median(row):>16,.0f} {np.mean(row <= 5):>22.0%}")
 factor = per_word[3] / per_word[1]
-right = answers[2 if factor > 1 else 1 if factor > 0.5 else 0]
-q_less.answer(right, because="frequent words are whole long before; later merges are rarer")
+right = answers[2 if factor >= 1 else 1 if factor > 0.5 else 0]
+reasons = dict.fromkeys(answers[1:], "frequent words are whole long before; later merges are rarer")
+q_less.answer(right, because=reasons)
 q_row.answer(np.median(updates[3]), tolerance=2, because="late merges join rare pairs")
 
 # %% [markdown]

@@ -140,8 +140,10 @@ for name, cut in vocabularies.items():
     print(f"  {name:<10} {len(cut.tokens):>4} rows, {base[name]:.3f} bits")
 q.answer(
     max(base, key=base.get),
-    because="whoever writes in larger tokens has the spelling for nothing: part of the work was "
-    "done when the vocabulary was made",
+    because={
+        "characters": "whoever writes in larger tokens has the spelling for nothing: part of the "
+        "work was done when the vocabulary was made"
+    },
 )
 
 # %% [markdown]
@@ -190,7 +192,10 @@ for name, order in zip(("equal tokens", "equal work"), orders):
     print(f"  places, {name:<12}  {'  '.join(places)}")
 q_order.answer(
     "the same" if orders[0] == orders[1] else "another",
-    because="a cheap token buys more of them; a ranking belongs to a budget, and to how it counts",
+    because={
+        "another": "a cheap token buys more of them; a ranking belongs to a budget, and to how it "
+        "counts"
+    },
 )
 
 # %% [markdown]

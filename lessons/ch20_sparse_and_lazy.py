@@ -79,7 +79,8 @@ compare("dE[4]", rows_kept=spread[4], dense=dense[4], nudged=slopes(loss, E)[4])
 # %%
 q = guess("By which factor is the row-sparse gradient smaller, at least?")
 all_bytes = worked.product("dense, bytes", 50_257, 768, 4)
-few_bytes = worked.product("row-sparse, bytes", 8 * 128, 768, 4)
+why = "768 numbers of 4 bytes in each row, and its id of 8"
+few_bytes = worked.product("row-sparse, bytes", 8 * 128, 768 * 4 + 8, why=why)
 factor = worked.quotient("factor", all_bytes, few_bytes)
 q.answer(factor, tolerance=5, because="only rows count, and the batch has at most 1,024 of them")
 

@@ -20,6 +20,10 @@ KERNEL = {
     "language_info": {"name": "python"},
 }
 OURS = "scratch_embed"  # where the metadata hold the digest of what we wrote
+BY_PROGRAMS = {  # metadata that Jupyter, VS Code and Colab write when a notebook runs or is folded
+    "kernelspec", "language_info", OURS, "jupyter", "collapsed", "scrolled", "execution",
+    "ExecuteTime", "vscode", "widgets", "colab", "id", "outputId", "executionInfo", "trusted",
+}  # fmt: skip
 NOTHING = {"begin", "beside", "compare", "print", "say", "show"}  # what these return
 FOLDED = ("imports", "helper", "quiz")  # Jupyter shows a bar that opens them
 
@@ -39,18 +43,28 @@ def text(ran: Ran) -> str:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the sources of all cells are as we wrote them; outputs anybody can make anew."""
+    """Whether all cells and what is noted of them are as we wrote them; outputs anybody can make
+    anew."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return found["metadata"][OURS] == _digest(found["cells"])
+        return found["metadata"][OURS] == _digest(found["cells"], found["metadata"])
     except (ValueError, KeyError, TypeError, RecursionError):  # no notebook, or none of ours
         return False
 
 
-def _digest(cells: list[dict]) -> str:
-    """A number of what stands in the cells, however a program that saves them cuts their lines."""
-    sources = [[cell["cell_type"], "".join(cell["source"])] for cell in cells]
-    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+def _digest(cells: list[dict], metadata: dict) -> str:
+    """A number of what stands in the cells, and of tags, slides, a title: however a program that
+    saves them cuts their lines, and whatever it notes by itself when they run."""
+    said = [
+        [cell["cell_type"], "".join(cell["source"]), _chosen(cell["metadata"])] for cell in cells
+    ]
+    whole = json.dumps([said, _chosen(metadata)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _chosen(metadata: dict) -> dict:
+    """What a person has put there, and no program."""
+    return {key: value for key, value in metadata.items() if key not in BY_PROGRAMS}
 
 
 def notebook(ran: Ran) -> dict:
@@ -66,7 +80,7 @@ def notebook(ran: Ran) -> dict:
         cell["metadata"] = {"jupyter": {"source_hidden": True}} if piece.role in FOLDED else {}
         outputs = [_output(bundle) for bundle in shown]
         made.append({"cell_type": "code", **cell, "execution_count": count, "outputs": outputs})
-    metadata = {**KERNEL, OURS: _digest(made)}
+    metadata = {**KERNEL, OURS: _digest(made, KERNEL)}
     return {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 

@@ -69,21 +69,23 @@ class Question:
     def answer(
         self,
         value,
-        because: str = "",
+        because: str | Mapping = "",
         slips: Mapping | None = None,
         tolerance: float | None = None,
     ) -> None:
         """Tell the answer that this run computed, and judge what was typed.
 
         value: a number, or the text of the right option, chosen by a computation.
-        because: the reason, in a sentence.
+        because: the reason, in a sentence; or {answer: its reason} where another run, as of another
+        text, may have another answer.
         slips: {a wrong number or option: the mistake that leads to it}, told to whoever typed it.
         Those of lessons/slips.toml are added to them.
         tolerance: how far a typed number may be off (1 % of the answer by default).
         Raises ValueError for a text that is not among the options, TypeError for a value that is
         not one finite number.
         """
-        self.value, self.because, self.tolerance = self._checked(value), because, tolerance
+        self.value, self.tolerance = self._checked(value), tolerance
+        self.because = because if isinstance(because, str) else because.get(self.value, "")
         self.answered = current().cell
         self.slips = {**(slips or {}), **_kept_slips(current().path).get(self.text, {})}
         letter = f"{LETTERS[self.options.index(self.value)]}) " if self.options else ""

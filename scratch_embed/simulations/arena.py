@@ -156,8 +156,8 @@ SIMULATION = Simulation(
     Notice(
         "Will one of the six gain most in all four tasks?",
         "No: characters gain most in the three tasks with text, patches of 8 where there is "
-        "something to see, and pieces gain nothing here at all: this small model learns less of "
-        "them than counting knows. A black line is the range over the starts: where two of them "
+        "something to see, and pieces gain nothing of the plain text: this small model learns less "
+        "of them than counting knows. A black line is the range over the starts: where two of them "
         "meet, do not rank. And to gain most over counting is not to need the fewest bits.",
     ),
     _build,

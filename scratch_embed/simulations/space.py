@@ -233,7 +233,7 @@ SIMULATION = Simulation(
         "sooner, and does either leave a word behind?",
         "In 8 columns the groups are apart within twenty steps, in every theme and from each of "
         "the ten starts. In 2 columns a word must pass through the others to reach its group: "
-        "the theme Mixed takes 60 to 100 steps, and Animals & Colors may leave a word on the "
+        "the theme Mixed takes 40 to 70 steps, and Animals & Colors may leave a word on the "
         "wrong side for good. Every word is TOLD its group here; a language model is not.",
     ),
     _build,

@@ -53,6 +53,16 @@ def _errors(precision: str, sides: str) -> np.ndarray:
     return np.maximum(np.abs(found - slope()), 1e-14)
 
 
+def _arm(h: float, dtype, sides: str) -> str:
+    """What most of the error at a step is to be expected of."""
+    order, at = (2, 1e-2) if sides == "both" else (1, 1e-4)  # there nearly all of it is curvature
+    curvature = _errors("float64", sides)[STEPS.index(at)] * (h / at) ** order
+    rounding = np.finfo(dtype).eps * loss(0.0) / h
+    if max(curvature, rounding) < 10 * min(curvature, rounding):
+        return "a little of both"
+    return "curvature" if curvature > rounding else "rounding"
+
+
 def _build(figure):
     top, low = figure.subplots(2, 1, height_ratios=[1, 1.15])
     at = np.linspace(-1.1, 1.1, 111)
@@ -85,8 +95,7 @@ def _update(artists, values: dict) -> dict[str, str]:
     found, true = measured(h, kind, sides), slope()
     best = STEPS[int(errors.argmin())]
     heads[0].set_text(f"quotient {found:.9g}, true {true:.9g}")
-    arm = "curvature" if h > best * 1.01 else "rounding" if h < best * 0.99 else "neither: the best"
-    heads[1].set_text(f"h = {h:.3g}: what is wrong is {arm}")
+    heads[1].set_text(f"h = {h:.3g}: what is wrong is {_arm(h, dtype, sides)}")
     name = "f(-h)" if sides == "both" else "f(0)"
     return {
         "f(h)": f"{ends[0]:.16f}",

@@ -111,12 +111,17 @@ def test_what_somebody_has_written_into_a_notebook_is_not_written_over(tmp_path)
     for cell in again["cells"]:  # as a program that only ran it saves it
         cell["source"] = "".join(cell["source"])
         cell |= {"execution_count": 7, "outputs": []} if cell["cell_type"] == "code" else {}
+        cell["metadata"]["ExecuteTime"] = {"end_time": "now"}
+    again["metadata"]["language_info"]["version"] = "3.13.1"
     place.write_text(json.dumps(again), encoding="utf-8")
     assert notebook.write(said("good day"), place)
     assert "good day" in place.read_text(encoding="utf-8")
     note = {"cell_type": "markdown", "id": "mine", "metadata": {}, "source": ["my note"]}
     mine = json.dumps({**again, "cells": [*again["cells"], note]})
-    for other in ("", "[]", '{"cells": 3, "metadata": {}}', mine):
+    titled = json.dumps({**again, "metadata": {**again["metadata"], "title": "Mine"}})
+    first = {**again["cells"][0], "metadata": {"tags": ["mine"]}}
+    tagged = json.dumps({**again, "cells": [first, *again["cells"][1:]]})
+    for other in ("", "[]", '{"cells": 3, "metadata": {}}', mine, titled, tagged):
         place.write_text(other, encoding="utf-8")
         assert not notebook.write(said("hello"), place)
         assert place.read_text(encoding="utf-8") == other

@@ -23,6 +23,14 @@ def test_without_a_person_the_question_stands_and_the_answer_comes_after(capsys)
     assert record.questions[0].right is None and record.passed
 
 
+def test_a_reason_may_belong_to_one_answer(capsys):
+    reasons = {"rows": "there are more of them"}
+    for answer, told in (("rows", "= A) rows: there are more of them."), ("columns", "B) columns")):
+        with asked(None):
+            guess("Which?", ["rows", "columns"]).answer(answer, because=reasons)
+        assert told in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "typed, right, told", [("2", True, "Right."), ("1", False, "No. That is g[0] alone.")]
 )

@@ -89,5 +89,36 @@ def test_a_text_in_which_no_word_is_rare_is_refused_in_a_sentence(tmp_path, caps
     path.write_text(" ".join(rng.choice(words, 30_000)), encoding="utf-8")
     assert main(LESSONS, ["1", "--text", str(path)]) == 1
     told = capsys.readouterr()
-    assert "has no rare ones to judge" in told.out + told.err
+    assert "no kept word was read just once" in told.out + told.err
     assert "= B) worse" not in told.out
+
+
+def made_up(rng: np.random.Generator, count: int) -> list[str]:
+    return ["".join(rng.choice(list("abcdefghij"), 6)) for _ in range(count)]
+
+
+def test_reasons_are_told_only_of_a_text_in_which_they_hold(tmp_path, capsys):
+    """All words are equally frequent, which neither does half of the work nor is Zipf's law."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "even.txt"
+    path.write_text(" ".join(rng.choice(made_up(rng, 2_900), 60_000)), encoding="utf-8")
+    assert main(LESSONS, ["1", "--text", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "Zipf's law" not in out and "nearly all the work" not in out
+    assert main(LESSONS, ["1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())  # without the ends of lines
+    assert "Zipf's law" in out and "nearly all the work" in out
+
+
+def test_a_text_whose_rare_words_are_often_followed_by_the_same_is_judged(tmp_path):
+    """The probability of what follows comes to 0 in a float, its logarithm does not."""
+    rng = np.random.default_rng(1)
+    words = made_up(rng, 2_900)
+    common, rare = words[:100], words[100:]
+    drawn = [
+        [rng.choice(rare), common[0]] if rng.random() < 0.12 else [rng.choice(common)]
+        for _ in range(40_000)
+    ]
+    path = tmp_path / "rare.txt"
+    path.write_text(" ".join(word for some in drawn for word in some), encoding="utf-8")
+    assert main(LESSONS, ["1", "--text", str(path)]) == 0

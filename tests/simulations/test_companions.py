@@ -125,6 +125,30 @@ def test_the_step_curve_falls_with_the_square_of_the_step_and_rises_again():
         assert errors.argmin() not in (0, len(errors) - 1) and errors[-1] > 1e3 * errors.min()
 
 
+def test_the_step_curve_says_which_arm_it_is_on():
+    """Beside the same quotient in more digits, in which nearly all of the error is curvature."""
+    wide = np.longdouble
+    if np.finfo(wide).eps > 1e-18:
+        pytest.skip("long double has no more digits here")
+
+    def loss(nudge):
+        table = step_curve.TABLE.astype(wide)
+        table[step_curve.ENTRY] += wide(nudge)
+        z = (table * step_curve.HIDDEN.astype(wide)).sum(axis=1)
+        return np.log(np.exp(z - z.max()).sum()) - (z[step_curve.TARGET] - z.max())
+
+    for sides in ("both", "one"):
+        for h in step_curve.STEPS[:41]:
+            two = sides == "both"
+            exact = (loss(h) - loss(-h if two else 0.0)) / ((2 if two else 1) * wide(h))
+            curvature = abs(float(exact) - step_curve.slope())
+            rounding = abs(step_curve.measured(h, "float64", sides) - float(exact))
+            arm = step_curve._arm(h, np.float64, sides)
+            assert arm != "curvature" or curvature > rounding, (sides, h)
+            assert arm != "rounding" or rounding > curvature, (sides, h)
+    assert step_curve._arm(1e-5, np.float64, "both") == "a little of both"
+
+
 def test_the_healthy_backward_is_right_and_the_three_damaged_are_not():
     rng = np.random.default_rng(2)
     ids, targets = np.array([0, 3, 0, 7, 3]), np.array([3, 0, 7, 1, 0])  # 0 and 3 are read twice

@@ -233,3 +233,10 @@ def test_arena_draws_what_is_stored_and_explains_the_bar():
 def test_arena_measures_what_it_stores():
     kept = arena.scores()["scores"]["pictures"]["characters"][0]  # fonts differ from version to
     assert arena.score("pictures", "characters", 0) == pytest.approx(kept, abs=0.1)  # version
+
+
+def test_of_plain_text_pieces_gain_nothing_and_elsewhere_they_do():
+    """As the words beside the arena say."""
+    gains = {task: np.array(by["pieces"]) for task, by in arena.scores()["scores"].items()}
+    for task, gain in gains.items():
+        assert (gain < 0).all() if task in ("equal tokens", "equal work") else (gain > 0).all()

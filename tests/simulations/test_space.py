@@ -91,3 +91,9 @@ def test_a_move_shows_the_recorded_frame():
 def test_bad_input_gets_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_in_two_columns_a_mixed_space_takes_as_many_steps_as_it_says():
+    runs = [space.simulate("Mixed", 2, 0.15, True, seed) for seed in range(10)]
+    steps = [next(t for t in range(501) if run.accuracy(t) == 1) for run in runs]
+    assert min(steps) >= 40 and max(steps) <= 70

@@ -120,7 +120,8 @@ def run_cell(
             return None
         told = _told(error, lesson.path)
         if record.options.text and not isinstance(error, SystemExit):
-            told += f"\nThe text was {record.options.text}: it may lack what is looked for in it."
+            said = f"{type(error).__name__}: {error}".removesuffix(": ")
+            told = f"{record.options.text} may lack what is looked for in it: it ends in {said}"
         record.failures.append(Failure(told, position))
         return record.failures[-1]
     finally:
