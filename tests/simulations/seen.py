@@ -25,6 +25,11 @@ def _noting():
         Text.draw = draw
 
 
+def _numbers(array) -> list:
+    """What is not drawn is NaN, and that is not equal to itself."""
+    return np.where(np.isnan(found := np.asarray(array, float)), -np.inf, found).tolist()
+
+
 class Sight:
     """Looks at one figure again and again; a text that has not changed is not measured anew."""
 
@@ -76,5 +81,5 @@ class Sight:
                 found.append((np.ma.getdata(some.get_offsets()).tolist(), some.get_visible(),
                               some.get_facecolor().tolist(),
                               [path.vertices.tolist() for path in some.get_paths()],
-                              None if array is None else np.asarray(array).tolist()))  # fmt: skip
+                              None if array is None else _numbers(array)))  # fmt: skip
         return found

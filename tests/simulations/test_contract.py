@@ -76,7 +76,6 @@ def test_it_opens_on_values_that_it_has_also_on_a_page(scene):
 
 
 def test_a_wrong_value_is_refused_and_nothing_moves(scene, sight):
-    scene.figure.draw_without_rendering()  # Matplotlib finds the colours of numbers as it draws
     before = sight.picture()
     control = scene.simulation.controls[0]
     with pytest.raises(ValueError, match=f"{control.name} is -3; "):
