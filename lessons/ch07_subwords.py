@@ -308,7 +308,7 @@ factor = per_word[3] / per_word[1]
 right = answers[2 if factor >= 1 else 1 if factor > 0.5 else 0]
 reasons = dict.fromkeys(answers[1:], "frequent words are whole long before; later merges are rarer")
 q_less.answer(right, because=reasons)
-q_row.answer(np.median(updates[3]), tolerance=2, because="late merges join rare pairs")
+q_row.answer(np.median(updates[3]), tolerance=1, because="late merges join rare pairs")
 
 # %% [markdown]
 # Two pulls, then. More rows make a text shorter, and each token dearer: a larger table, a larger
