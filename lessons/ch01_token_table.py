@@ -211,17 +211,11 @@ q_rare = guess("And what share of the rows occurs five times or less?", unit=" p
 half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2)) + 1
 for rank in (1, 10, 100, len(counts) // 4):
     print(f"  rank {rank:>5,}: {counts[rank - 1]:,} times")
-few, zipf = half < len(counts) / 10, 1 / 4 < 10 * counts[9] / counts[0] < 4
-q_half.answer(
-    half,
-    tolerance=40,
-    because="a few words do nearly all the work in any language" if few else "",
-)
-q_rare.answer(
-    round(100 * np.mean(counts <= 5)),
-    tolerance=10,
-    because="word number r occurs roughly 1/r as often as the first: Zipf's law" if zipf else "",
-)
+few = "a few words do nearly all the work in any language" if half < len(counts) / 10 else ""
+zipf = "word number r occurs roughly 1/r as often as the first: Zipf's law"
+q_half.answer(half, tolerance=40, because=few)
+rare = round(100 * np.mean(counts <= 5))
+q_rare.answer(rare, tolerance=10, because=zipf if 1 / 4 < 10 * counts[9] / counts[0] < 4 else "")
 
 # %% [markdown]
 # ## Who learns?
@@ -294,8 +288,8 @@ shares = (np.bincount(follows[read], minlength=C) + 1) / (len(read) + C)
 
 def gain(E, W):
     z = E[now[kept]] @ W.T
-    z -= z.max(axis=1, keepdims=True)  # ln of a softmax that would be 0 is a number all the same
-    log_p = z[np.arange(len(kept)), follows[kept]] - np.log(np.exp(z).sum(axis=1))
+    z -= z.max(axis=1, keepdims=True)  # so that no ln is of 0
+    log_p = z[range(len(z)), follows[kept]] - np.log(np.exp(z).sum(axis=1))
     return log_p - np.log(shares[follows[kept]])
 
 
@@ -314,12 +308,8 @@ for low, high in pairwise([0, 1, 2, 6, 21, 101, 501, len(batches) + 1]):
     name = f"{low:,} to {high - 1:,}" if high - low > 1 else f"{low}"
     far = np.median(moved[rows])
     print(f"  {name:<13} {rows.sum():>6,} {far:>7.2f} {a:>15.2f} {b:>6.2f} {c:>11.2f}")
-q.answer(
-    "better" if once.mean() > 0 else "worse",
-    because={
-        "worse": "the model has learned to trust rows, and one step moved this one only a little"
-    },
-)
+little = "the model has learned to trust rows, and one step moved this one only a little"
+q.answer("better" if once.mean() > 0 else "worse", because={"worse": little})
 
 # %% [markdown]
 # Read the table from the top. Rows that were never read lie exactly where chance put them. (They

@@ -203,14 +203,13 @@ embedding_bag(table, flat, offsets=[0, 3, 5, 6], mode="mean").backward(g)
 compare("dE", by_hand=dE, code=table.grad, nudged=nudged)
 
 # %% [markdown]
-# So the row of "ness" is trained by every word that ends so.
-#
 # ## Does it help rare words?
-# To measure it we need to know the truth, so we make up a language. It has 1,200 words: each a stem
-# (of 150) and an ending (of 8). After a word comes, four times out of five, the follower that fits
-# its *ending*. We read 6,000 words, a few of them often and most hardly ever, and train twice with
-# the steps of lesson 1: with a row for each word, and with rows for stems and endings, whose sum
-# is the word. A word counts as understood when its likeliest follower is the right one.
+# So the row of "ness" is trained by every word that ends so. To measure what that is worth we must
+# know the truth, so we make up a language. It has 1,200 words: each a stem (of 150) and an ending
+# (of 8). After a word comes, four times out of five, the follower that fits its *ending*. We read
+# 6,000 words, a few of them often and most hardly ever, and train twice with the steps of lesson 1:
+# with a row for each word, and with rows for stems and endings, whose sum is the word. A word
+# counts as understood when its likeliest follower is the right one.
 #
 # The control is a language in which the follower belongs to the whole word, drawn at random.
 
@@ -304,17 +303,15 @@ updates = [corpus.batches_read(cut.encode(pages), len(cut), 512) for cut in cuts
 print("  rows V   tokens per word   median updates   rows with 5 or fewer")
 for cut, per, row in zip(cuts, per_word, updates):
     print(f"  {len(cut):>6,} {per:>17.2f} {np.median(row):>16,.0f} {np.mean(row <= 5):>22.0%}")
-factor = per_word[3] / per_word[1]
-right = answers[2 if factor >= 1 else 1 if factor > 0.5 else 0]
-reasons = dict.fromkeys(answers[1:], "frequent words are whole long before; later merges are rarer")
-q_less.answer(right, because=reasons)
+right = answers[np.digitize(per_word[3] / per_word[1], [0.5, 1])]
+why = "frequent words are whole long before; later merges are rarer"
+q_less.answer(right, because=why if right != answers[0] else "")
 q_row.answer(np.median(updates[3]), tolerance=1, because="late merges join rare pairs")
 
 # %% [markdown]
-# Two pulls, then. More rows make a text shorter, and each token dearer: a larger table, a larger
-# head, and rows that are hardly read; pieces make rare rows fewer, they do not end them. Fewer rows
-# are read more often, and need more steps for the same text. Makers of models settled between
-# 30,000 (BERT) and 256,000 rows (Gemma).
+# Two pulls, then. More rows make a text shorter, and each token dearer: table and head grow, and
+# rare rows are back; pieces make them fewer, they do not end them. Fewer rows are read more often,
+# and need more steps for a text. Makers of models took 30,000 (BERT) to 256,000 rows (Gemma).
 #
 # Where a word is cut is up to the counts, not to grammar: for GPT-4 it is un, h, appiness. Here is
 # one sentence at our four sizes. The colour says how often the row of a piece was trained.
