@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
+from scratch_embed import one_thread  # noqa: F401, it comes before what imports NumPy
 from scratch_embed.ending import ended
 
 # A command and its module, whose main(argv) returns the exit code.
@@ -47,11 +48,9 @@ def main(argv: list[str] | None = None) -> int:
     if word == "--version":
         from scratch_embed import __version__
 
-        print(f"scratch_embed {__version__}")
-        return 0
+        return ended(lambda: print(f"scratch_embed {__version__}") or 0)
     if word in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
+        return ended(lambda: print(USAGE, end="") or 0)
     print(f"scratch-embed: there is no command {word}.\n\n{USAGE}", end="", file=sys.stderr)
     return 2
 

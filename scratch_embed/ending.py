@@ -16,7 +16,11 @@ def ended(work: Callable[[], int]) -> int:
     """The exit code of `work`: what is wrong with its input or its files becomes a sentence."""
     open_streams()
     try:
-        code = work()
+        try:
+            code = work()
+        except SystemExit:  # of argparse, after --help
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
@@ -24,6 +28,10 @@ def ended(work: Callable[[], int]) -> int:
         return UNREAD
     except OSError as error:
         print(sentence(error), file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # it was our own lines that could not be written
+            silence()
     except (ValueError, FloatingPointError) as error:
         print(error, file=sys.stderr)
     except MemoryError as error:

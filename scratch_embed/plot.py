@@ -17,6 +17,7 @@ import numpy as np
 
 from scratch_embed.arguments import array_of
 from scratch_embed.files import check_ending, replacing
+from scratch_embed.look.fonts import boxes_for_letters
 
 # Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
 PALETTE = {
@@ -38,7 +39,6 @@ MARKERS = "os^DvPX*"  # a second cue beside the colour
 LINES = ["-", "--", "-.", ":"]
 
 PLAIN = {"parse_math": False}  # a word may be "$$"
-
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so every machine draws the same letters
     "font.size": 11,
@@ -90,9 +90,8 @@ def save(fig, path: str | os.PathLike) -> Path:
     """
     from matplotlib import rc_context
 
-    path = Path(path)
-    kind = check_ending(path, ENDINGS)
-    with replacing(path) as temporary, rc_context(STYLE):
+    path, kind = Path(path), check_ending(path, ENDINGS)
+    with replacing(path) as temporary, rc_context(STYLE), boxes_for_letters():
         fig.savefig(temporary, format=kind[1:], metadata=ENDINGS[kind])
     return path
 
@@ -282,7 +281,8 @@ def _stack(ax, words) -> None:
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
-    ax.figure.draw_without_rendering()  # now the layout is made, and each word has its place
+    with boxes_for_letters():
+        ax.figure.draw_without_rendering()  # now the layout is made, and each word has its place
     points_per_pixel = 72 / ax.figure.dpi
     points = ax.transData.transform([word.xy for word in words])
     taken = [Bbox([point - 3 / points_per_pixel, point + 3 / points_per_pixel]) for point in points]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
 
 import pytest
@@ -62,3 +63,23 @@ def test_what_somebody_wrote_cannot_command_the_terminal():
     assert (
         harmless("\x1b[31mred\x07\r\x0e\x9b\x7f \tü\n") == "\ufffd[31mred" + 5 * "\ufffd" + " \tü\n"
     )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["scratch_embed", "--version"],
+        ["scratch_embed", "--help"],
+        ["scratch_embed", "lm", "--help"],
+        ["scratch_embed.gradcheck", "--help"],
+    ],
+)
+def test_a_disk_that_is_full_is_told(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            env=os.environ | {"PYTHONUNBUFFERED": ""},  # or argparse is told, and tells nobody
+            check=False, stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 1 and done.stderr == "No space left on device.\n"

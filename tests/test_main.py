@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import scratch_embed
 from scratch_embed.__main__ import main
 from scratch_embed.lesson import usage
 from scratch_embed.lesson.tools import PACKAGE, course_folder, home
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -71,3 +78,26 @@ def test_a_lesson_of_the_installed_package_leaves_its_pictures_where_one_stands(
     assert home(PACKAGE / "course" / "ch00_lookup.py") == tmp_path
     assert home(PACKAGE / "course" / "labs" / "swaps.py") == tmp_path
     assert home(tmp_path / "p" / "lessons" / "labs" / "swaps.py") == tmp_path / "p"
+
+
+@pytest.mark.parametrize(
+    "program", ["scratch_embed.__main__", "scratch_embed.book.__main__", "lessons.__main__"]
+)
+def test_a_program_takes_one_thread_for_products_before_numpy_asks(program):
+    """NumPy's library asks once, when it is loaded; a sum cut in two has other last bits."""
+    code = f"""
+import os, sys
+class Look:
+    def find_spec(self, name, *rest):
+        if name == "numpy":
+            print(os.environ.get("OPENBLAS_NUM_THREADS"))
+sys.meta_path.insert(0, Look())
+import {program}, numpy
+"""
+    free = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    for given, found in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")):
+        told = subprocess.run(
+            [sys.executable, "-c", code], env=free | given, cwd=ROOT, text=True, check=True,
+            stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+        assert told.split()[0] == found

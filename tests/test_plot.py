@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -184,3 +185,11 @@ def test_one_curve_with_a_name_shows_it_and_two_need_names():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss"]
     with pytest.raises(ValueError, match=r"series of shape \(2, 2\); for several"):
         plot.lines(ax, [0, 1], np.ones((2, 2)))
+
+
+def test_a_letter_that_the_font_lacks_is_a_box_and_no_warning(tmp_path):
+    fig, ax = plot.figure(title="\u65e5")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot.scatter_labels(ax, np.eye(2), ["\u65e5\u672c", "a"])
+        assert plot.save(fig, tmp_path / "a.png").exists()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-for library in ("OPENBLAS", "MKL"):  # as in lessons/__main__.py, and for the same reason
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-
+from scratch_embed import one_thread  # noqa: F401, it comes before what imports NumPy
 from scratch_embed.book import html, links, notebook
 from scratch_embed.book.running import judged, ran, simulations
 from scratch_embed.book.site import Site

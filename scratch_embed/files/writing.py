@@ -59,7 +59,7 @@ def check_ending(path: str | os.PathLike, endings: Iterable[str], what: str = "a
     """The ending of a path in small letters, ".png"; ValueError where `what` does not end so."""
     ending = Path(path).suffix
     if ending.lower() not in endings:
-        raise ValueError(f"path ends in {ending!r}; {what} ends in {' or '.join(endings)}")
+        raise ValueError(f"{path} ends in {ending!r}; {what} ends in {' or '.join(endings)}")
     return ending.lower()
 
 

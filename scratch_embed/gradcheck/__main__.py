@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed import functional as F
-from scratch_embed.ending import STOPPED, UNREAD, silence
+from scratch_embed.ending import ended
+from scratch_embed.files import check_ending, check_writable
 from scratch_embed.gradcheck.catalogue import Case, cases, titles
 from scratch_embed.gradcheck.check import gradcheck
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.reentrant import reentrant
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.gradcheck.study import exact, step_study
+from scratch_embed.plot import ENDINGS
 from scratch_embed.tensor import Tensor
 
 TITLE = 34  # letters for what was checked, of the 80 in a line
@@ -50,6 +52,10 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--study takes one operation: name it, as in --op lookup --study")
     if options.figure and not options.study:
         parser.error("--figure is the picture of --study: give --study too")
+    figure = options.figure or Path("build/figures") / f"gradcheck_{options.op}.png"
+    if options.study:
+        check_ending(figure, ENDINGS)
+        check_writable(figure)
 
     print(HEAD)
     reports = [check(case, options.seed, title) for case, title in zip(chosen, titles(chosen))]
@@ -58,9 +64,8 @@ def main(argv: list[str] | None = None) -> int:
     found = big_tables(options.seed) if not options.op else []
     print(*(f"amiss: {problem}\n" for problem in found), sep="", end="")
     if options.study:
-        path = options.figure or Path("build/figures") / f"gradcheck_{options.op}.png"
         study = step_study(chosen[0].fn, *chosen[0].tensors, seed=options.seed, name=options.op)
-        print(f"{study}\nfigure: {study.save(path)}\n")
+        print(f"{study}\nfigure: {study.save(figure)}\n")
     passed = sum(report.passed for report in reports)
     print(f"{passed} of {len(reports)} agree with finite differences")
     return 0 if passed == len(reports) and not found else 1
@@ -104,11 +109,4 @@ def _seed(text: str) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        sys.exit(STOPPED)
-    except BrokenPipeError:  # whoever read our lines, such as `head`, wants no more of them
-        silence()
-        sys.exit(UNREAD)
+    sys.exit(ended(main))

@@ -170,7 +170,8 @@ def learn_pieces(
 def cut_by(tokenizer: bpe.BPE) -> Callable[[str], list[str]]:
     """Cuts text into pieces, instead of words, for `count`.
 
-    A space before a piece is written as U+2581, as SentencePiece writes it.
+    A space that belongs to a piece is written as U+2581, as SentencePiece writes it. A piece
+    that is nothing but space is left out: it stands beside everything.
     """
 
     def cut(text: str) -> list[str]:

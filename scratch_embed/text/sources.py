@@ -72,15 +72,17 @@ class Source:
             offset, line = offset + cut, line + text.count(b"\n")
 
 
-def open_source(what: str | os.PathLike | None, without: str | os.PathLike | None = None) -> Source:
+def open_source(
+    what: str | os.PathLike | None, without: Callable[[Path], bool] = lambda path: False
+) -> Source:
     """The text of a file, of the text files in a folder, of "-" (standard input), or the standard
     text for None.
 
     A folder is read with all folders in it and those that it links to, each once, in the order of
-    names; hidden files are left out, and so is the file `without`, for one that a program itself
-    has written there. What can be found wrong without reading is found here: FileNotFoundError,
-    OSError for what is neither file nor folder, ValueError for an empty file and for a folder
-    without a text file.
+    names, and a file once however many names it has. Hidden files are left out, and so are those of
+    which `without` is true, for what a program itself has written there. What can be found wrong
+    without reading is found here: FileNotFoundError, OSError for what is neither file nor folder,
+    ValueError for an empty file and for a folder without a text file.
     """
     if what is None:
         return _in_memory(STANDARD, python_text(progress=False).encode("utf-8"))
@@ -99,8 +101,8 @@ def _in_memory(name: str, data: bytes) -> Source:
     return Source(name, len(data), lambda: iter([(name, io.BytesIO(data))]))
 
 
-def _text_files(folder: Path, without: str | os.PathLike | None) -> list[Path]:
-    found, seen = [], {os.path.realpath(folder)}
+def _text_files(folder: Path, without: Callable[[Path], bool]) -> list[Path]:
+    found, seen = {}, {os.path.realpath(folder)}
     for inside, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
         new = []
         for name in sorted(name for name in folders if not name.startswith(".")):
@@ -114,17 +116,15 @@ def _text_files(folder: Path, without: str | os.PathLike | None) -> list[Path]:
                 continue
             status = path.stat()  # raises for a link that leads nowhere, as where a disk is away
             refuse_special(path, status.st_mode)
-            if not status.st_size:
-                continue
-            if not (without and os.path.exists(without) and path.samefile(without)):
-                found.append(path)
-    found.sort()
+            if status.st_size and not without(path):
+                same = (status.st_dev, status.st_ino)
+                found[same] = min(path, found.get(same, path))
     if not found:
         raise ValueError(
             f"{folder} holds no text: files that end in {', '.join(ENDINGS)} are read, and not "
             "empty ones. Name a file to have it read whatever it is called."
         )
-    return found
+    return sorted(found.values())
 
 
 def _refuse(error: OSError) -> None:

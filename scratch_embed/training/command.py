@@ -17,9 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from scratch_embed.ending import ended
 from scratch_embed.files import alone_in
 from scratch_embed.training.run import CHECKPOINT, Run, computing, load_run, maker, unfinished
+
+MOST = 1 << 63  # what is counted fits in 64 bits
 
 
 class Number(NamedTuple):
@@ -29,20 +33,24 @@ class Number(NamedTuple):
     least: float
     itself: bool  # whether it may be `least`
     range: str
+    most: float = math.inf  # it is below
 
     def __call__(self, text: str):
         try:
             value = self.kind(text)
         except ValueError:
             value = math.nan
-        if not (self.least <= value < math.inf if self.itself else self.least < value < math.inf):
+        above = self.least <= value if self.itself else self.least < value
+        if not (above and value < self.most):
             what = "a whole number" if self.kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"{text!r} is not {what}, {self.range}")
+            told = text if len(text) <= 40 else f"{text[:36]} ..."
+            raise argparse.ArgumentTypeError(f"{told!r} is not {what}, {self.range}")
         return value
 
 
 whole = Number(int, 0, True, "0 or more")
-count = Number(int, 1, True, "1 or more")
+count = Number(int, 1, True, "1 or more", MOST)
+threads = Number(int, 1, True, "1 to 1024", 1025)
 share = Number(float, 0, True, "0 or more")
 positive = Number(float, 0, False, "above 0")
 
@@ -52,6 +60,13 @@ def folder(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("'' is no folder; . is the one that you are in")
     return Path(text)
+
+
+def named(text: str) -> str:
+    """The name of a file, for `type=`; "" is a variable that was not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' names no file")
+    return text
 
 
 def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.ArgumentParser:
@@ -103,9 +118,14 @@ def start(
     argv = sys.argv[1:] if argv is None else argv
 
     def whole() -> int:
+        out = _read(made, argv).out
+        if out.is_dir():  # who writes there now is told first: what it holds is not all there yet
+            with alone_in(out):
+                pass
         run = parse(made, argv, quick)
         _check_needs(made, argv, run.options, needs)
-        with alone_in(run.options.out):
+        # What becomes infinite ends a run with a sentence; NumPy need not warn of it before.
+        with alone_in(out), np.errstate(all="ignore"):
             try:
                 return work(run)
             except FloatingPointError as error:  # --resume would come to the same numbers
@@ -151,7 +171,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         made.set_defaults(**quick)
         options = _read(made, argv)
     saved = load_run(options.out) if getattr(options, "resume", False) else {}
-    if not getattr(options, "resume", True) and unfinished(options.out):
+    if not getattr(options, "resume", False) and unfinished(options.out):
         raise ValueError(
             f"{options.out} holds a run that has not ended: --resume goes on with it, and another "
             f"--out begins beside it. To begin anew there, remove {options.out / CHECKPOINT}."

@@ -18,7 +18,15 @@ from scratch_embed.models import NextToken
 from scratch_embed.optim import AdamW, warmup_cosine
 from scratch_embed.plot import CYCLE, figure
 from scratch_embed.text.pairs import check_text
-from scratch_embed.training.command import Number, add_numbers, count, parser, positive, start
+from scratch_embed.training.command import (
+    Number,
+    add_numbers,
+    count,
+    named,
+    parser,
+    positive,
+    start,
+)
 from scratch_embed.training.language import held_out_loss, sample
 from scratch_embed.training.memory import keep_freed_memory
 from scratch_embed.training.progress import Progress
@@ -53,7 +61,7 @@ NEEDS = {name: ("model", "transformer") for name in ("blocks", "heads")}
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed lm`."""
     lm = parser("lm", __doc__, resumable=True)
-    lm.add_argument("text", nargs="?", help=WHAT)
+    lm.add_argument("text", nargs="?", type=named, help=WHAT)
     lm.add_argument(
         "--model", choices=MODELS, default=MODELS[0], help="a Transformer; or one that looks at a "
         "single token, with a body, and with one table or two, as the labs train it "

@@ -92,8 +92,12 @@ def _shares(right: dict[str, np.ndarray], mine: np.ndarray) -> dict:
 
 
 def answered_rightly(rows: np.ndarray, unit: np.ndarray) -> dict[str, np.ndarray]:
-    """{way: (Q,) bool} for rows (Q, 4) of a table (V, D) whose rows have length 1."""
-    right = {way: np.empty(len(rows), bool) for way in WAYS}
+    """{way: (Q,)} for rows (Q, 4) of a table (V, D) whose rows have length 1.
+
+    1 for a right answer, 0 for a wrong one, and 1/n where n words are as near, the right one among
+    them: nothing tells them apart.
+    """
+    right = {way: np.empty(len(rows)) for way in WAYS}
     step = max(1, AT_ONCE // len(unit))
     for at in range(0, len(rows), step):
         a, b, c, d = rows[at : at + step].T
@@ -103,7 +107,8 @@ def answered_rightly(rows: np.ndarray, unit: np.ndarray) -> dict[str, np.ndarray
             cosines = query @ unit.T
             if way != "allowed":
                 cosines[each, inputs] = -np.inf
-            right[way][at : at + step] = cosines.argmax(axis=1) == d
+            nearest = cosines == cosines.max(axis=1, keepdims=True)
+            right[way][at : at + step] = nearest[each[:, 0], d] / nearest.sum(axis=1)
     return right
 
 

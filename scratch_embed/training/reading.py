@@ -7,14 +7,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scratch_embed.text.counting import Ids
-from scratch_embed.text.sources import STANDARD, Source
+from scratch_embed.text.sources import STANDARD, Source, open_source
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.run import CHECKPOINT, IDS
+from scratch_embed.training.run import CHECKPOINT, IDS, begun_in
 
 WHAT = (
     "a UTF-8 file, a folder of .txt, .md and .rst files, or - for standard input; without it, "
     f"{STANDARD}: the docstrings of this Python"
 )
+
+
+def source(text: str | None) -> Source:
+    """The text that is asked for. Of a folder, without the vectors that runs have written in it."""
+    left_out = []
+
+    def ours(path: Path) -> bool:
+        if path.name == "vectors.txt" and begun_in(path.parent):
+            left_out.append(str(path))
+        return str(path) in left_out
+
+    opened = open_source(text, without=ours)
+    if left_out:
+        print(f"Left out, for vectors of a run are no text: {', '.join(sorted(left_out))}")
+    return opened
 
 
 def pieces_of(source: Source) -> Iterator[str]:

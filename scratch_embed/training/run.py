@@ -8,6 +8,7 @@ return run.finish(results, figure)
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import shlex
 import sys
@@ -18,13 +19,14 @@ from pathlib import Path
 
 from scratch_embed import checkpoint
 from scratch_embed.ending import STOPPED
-from scratch_embed.files import check_writable, from_json, read_bytes
+from scratch_embed.files import check_writable, from_json, open_regular, read_bytes
 from scratch_embed.text.counting import may_be_ids
 from scratch_embed.training.results import write_results
 
 CHECKPOINT = "checkpoint.npz"
 IDS = "text.ids"
-WRITTEN = (CHECKPOINT, IDS, f"{IDS}.new", "results.json", "results.png")
+ENDED = (CHECKPOINT, "results.json")  # what a run leaves, whatever else it writes
+WRITTEN = (*ENDED, IDS, f"{IDS}.new", "results.png")
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
@@ -45,7 +47,7 @@ class Run:
         for name in WRITTEN:
             self.will_write(name)
         ids = options.out / IDS
-        if ids.is_file() and not self._has(CHECKPOINT, "results.json") and not may_be_ids(ids):
+        if ids.is_file() and not _has(options.out, *ENDED) and not may_be_ids(ids):
             raise _written_by_nobody(ids)
 
     def will_write(self, name: str) -> Path:
@@ -64,10 +66,7 @@ class Run:
     @property
     def begun(self) -> bool:
         """Whether a run of ours has begun in the folder, this one or an earlier one."""
-        return self._has(CHECKPOINT, IDS, "results.json")
-
-    def _has(self, *names: str) -> bool:
-        return any((self.options.out / name).is_file() for name in names)
+        return begun_in(self.options.out)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -102,9 +101,19 @@ class Run:
     def finish(self, results: dict, figure=None, more: tuple[Path, ...] = ()) -> int:
         """Write results and picture, tell all files written; returns the exit code of success."""
         results = {"command": self._command, "options": computing(self.options), **results}
+        results["checkpoint"] = _digest(self.options.out / CHECKPOINT)
         for path in (*more, *write_results(self.options.out, results, figure)):
             print(path)
         return 0
+
+
+def begun_in(folder: Path) -> bool:
+    """Whether a run of ours has begun in a folder."""
+    return _has(folder, *ENDED, IDS)
+
+
+def _has(folder: Path, *names: str) -> bool:
+    return any((folder / name).is_file() for name in names)
 
 
 def _names(given: str | os.PathLike | None, path: Path) -> bool:
@@ -143,21 +152,33 @@ def computing(options: argparse.Namespace) -> dict:
 def maker(folder: Path) -> str | None:
     """The command whose results lie in a folder; None where there are none.
 
-    Raises ValueError where a file that no command of ours wrote has the name of one that would be
-    written over.
+    Raises ValueError where a file has the name of one that would be written over, and no command of
+    ours wrote it, or nobody can see who did.
     """
     results, picture = folder / "results.json", folder / "results.png"
-    try:
-        said = from_json(read_bytes(results).decode("utf-8"))
-    except FileNotFoundError:
-        said = None if picture.is_file() else {"command": None}
-    except OSError:
-        return None  # a folder, say, which cannot be written over
-    except ValueError:
-        said = None
-    if not (isinstance(said, dict) and "command" in said):
+    if not results.exists() and not picture.is_file():
+        return None
+    command = _results(folder).get("command")
+    if command is None:
         raise _written_by_nobody(results if results.exists() else picture)
-    return said["command"]
+    return command
+
+
+def _results(folder: Path) -> dict:
+    """What is in results.json; empty where it is not there or is no file of ours."""
+    path = folder / "results.json"
+    try:
+        said = from_json(read_bytes(path).decode("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror}), and would be written over: give another "
+            "--out, or move it away"
+        ) from error
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _written_by_nobody(path: Path) -> ValueError:
@@ -168,11 +189,18 @@ def _written_by_nobody(path: Path) -> ValueError:
 
 
 def unfinished(folder: Path) -> bool:
-    """Whether there is a checkpoint whose results were not written yet."""
-    saved, results = folder / CHECKPOINT, folder / "results.json"
-    if not (saved.is_file() and results.is_file()):
-        return saved.is_file()
-    return results.stat().st_mtime_ns < saved.stat().st_mtime_ns
+    """Whether there is a checkpoint whose results were not written yet: results say of which one
+    they are, so that a copied folder, whose files have other times, is the same."""
+    saved = folder / CHECKPOINT
+    return saved.is_file() and _results(folder).get("checkpoint") != _digest(saved)
+
+
+def _digest(path: Path) -> str | None:
+    """The SHA-256 of a file; None where there is none."""
+    if not path.is_file():
+        return None
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load_run(folder: Path) -> dict:

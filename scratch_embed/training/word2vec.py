@@ -17,21 +17,22 @@ from scratch_embed.look.terminal import harmless
 from scratch_embed.text import counting, vectors_files
 from scratch_embed.text.corpus import words
 from scratch_embed.text.held_out import LOSSES
-from scratch_embed.text.sources import open_source
 from scratch_embed.text.word2vec import MODELS
 from scratch_embed.text.word2vec_run import Settings, Training
 from scratch_embed.training.command import (
     Number,
     add_numbers,
     count,
+    named,
     parser,
     positive,
     share,
     start,
+    threads,
 )
 from scratch_embed.training.nearest import nearest_words, picture
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.reading import WHAT, fresh_ids, ids_of, pieces_of, take_over
+from scratch_embed.training.reading import WHAT, fresh_ids, ids_of, pieces_of, source, take_over
 from scratch_embed.training.run import Run
 
 QUICK = {"most_read": 100_000, "dim": 50, "epochs": 1}
@@ -51,7 +52,7 @@ NUMBERS = [
     ("lr", positive, 0.05, "SIZE", "step size at the start; it falls to a hundredth of this"),
     ("power", share, 0.75, "POWER", "words are drawn in proportion to count ** POWER"),
     ("subsample-at", share, 1e-3, "SHARE", "words with a larger share are thinned out; 0: none"),
-    ("workers", count, 1, "THREADS", "threads; several race, and no two runs are alike"),
+    ("workers", threads, 1, "THREADS", "threads; several race, and no two runs are alike"),
 ]
 
 NEEDS = {name: ("loss", "negative") for name in ("negatives", "power", "workers")}
@@ -61,7 +62,7 @@ NEEDS["pieces"] = ("cut", "pieces")
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed word2vec`."""
     new = parser("word2vec", __doc__, resumable=True)
-    new.add_argument("text", nargs="?", help=WHAT)
+    new.add_argument("text", nargs="?", type=named, help=WHAT)
     kinds = (
         ("cut", CUTS, "into lower-case words, at spaces, or into pieces of byte pair encoding"),
         ("model", MODELS, "a word announces each neighbour, or the neighbours the word"),
@@ -132,8 +133,7 @@ def settings(options: argparse.Namespace) -> Settings:
 def read(run: Run) -> dict:
     """Turn the text into ids in the folder; returns what a checkpoint holds of it."""
     options = run.options
-    ours = options.out / "vectors.txt" if run.begun else None  # of an earlier run
-    found = pieces_of(open_source(options.text, without=ours))
+    found = pieces_of(source(options.text))
     cut = {"words": words, "spaces": str.split}.get(options.cut)
     if cut is None:
         found, tokenizer = counting.learn_pieces(found, options.pieces)

@@ -83,3 +83,11 @@ def test_command_explains_wrong_arguments(argument, words, capsys):
         __main__.main(argument)
     assert stop.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_picture_that_cannot_be_written_is_told_before_the_study(tmp_path):
+    for name, said in (("a.jpg", "a.jpg ends in '.jpg'"), ("t.txt/a.png", "t.txt")):
+        (tmp_path / "t.txt").write_text("", encoding="utf-8")
+        study = ["--op", "lookup", "--study", "--figure", str(tmp_path / name)]
+        with pytest.raises((ValueError, OSError), match=said):
+            __main__.main(study)

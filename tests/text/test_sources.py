@@ -71,6 +71,20 @@ def test_a_folder_that_a_folder_links_to_is_read_once(tmp_path):
     assert all_words(whole) == ["one", "two", "three"]
 
 
+def test_a_file_of_two_names_is_read_once(tmp_path):
+    (tmp_path / "b.txt").write_text("one", encoding="utf-8")
+    os.link(tmp_path / "b.txt", tmp_path / "a.txt")
+    (tmp_path / "c.txt").write_text("two", encoding="utf-8")
+    assert all_words(tmp_path) == ["one", "two"]
+
+
+def test_what_is_to_be_left_out_is(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name[0], encoding="utf-8")
+    source = open_source(tmp_path, without=lambda path: path.name == "a.txt")
+    assert list(source.pieces()) == ["b"] and source.size == 1
+
+
 def test_a_text_that_is_away_is_not_passed_over(tmp_path):
     (tmp_path / "a.txt").write_text("a", encoding="utf-8")
     try:

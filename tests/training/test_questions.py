@@ -51,6 +51,13 @@ def test_answers_are_those_of_geometry(seed, monkeypatch):
     assert any(right[way].any() for way in questions.WAYS)
 
 
+def test_where_nothing_tells_words_apart_the_first_does_not_win():
+    unit = geometry.unit_rows(np.ones((5, 3)))
+    right = questions.answered_rightly(np.array([[1, 2, 3, 0], [0, 1, 2, 3]]), unit)
+    for way, share in (("left out", 1 / 2), ("allowed", 1 / 5), ("near B", 1 / 2)):
+        assert right[way].tolist() == [share, share]
+
+
 def test_the_command_tells_shares_beside_what_needs_no_arithmetic(tmp_path, monkeypatch, capsys):
     """Countries lie far from their capitals; dogs lies beside dog, so that C is enough there."""
     monkeypatch.chdir(tmp_path)

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import signal
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ def made() -> argparse.ArgumentParser:
         (["--steps", "many"], "'many' is not a whole number"),
         (["--out", ""], "argument --out: '' is no folder"),
         (["--seed", "-1"], "'-1' is not a whole number, 0 or more"),
+        (["--steps", "9" * 400], f"'{'9' * 36} ...' is not a whole number, 1 or more"),
         (["--rate", "inf"], "'inf' is not a number, above 0"),
         (["--rate", "nan"], "'nan' is not a number, above 0"),
         (["--save-every", "0"], "'0' is not a number, above 0"),
@@ -71,6 +73,44 @@ def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):
         parsed(tmp_path)
     resumed.finish({})
     assert parsed(tmp_path).saved == {}  # a new run
+
+
+def test_a_copied_run_has_ended_or_has_not_as_the_one_it_was_copied_from(tmp_path):
+    """Whatever the times of the copies are."""
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    for folder in (begun, ended):
+        folder.mkdir()
+        parsed(folder).save(step=7)
+        parsed(folder, "--resume").finish({})
+    parsed(begun).save(step=3)
+    for turn, order in enumerate(([CHECKPOINT, "results.json"], ["results.json", CHECKPOINT])):
+        for folder in (begun, ended):
+            copied = tmp_path / f"{folder.name}{turn}"
+            copied.mkdir()
+            for time, name in enumerate(order):
+                (copied / name).write_bytes((folder / name).read_bytes())
+                os.utime(copied / name, (time, time))
+        assert parsed(tmp_path / f"ended{turn}").saved == {}
+        with pytest.raises(ValueError, match="a run that has not ended"):
+            parsed(tmp_path / f"begun{turn}")
+
+
+def test_no_command_begins_in_the_folder_of_a_run_that_has_not_ended(tmp_path):
+    parsed(tmp_path).save()
+    other = command.parser("other", "A title.\n\nAnother.")  # which has no --resume of its own
+    with pytest.raises(ValueError, match="a run that has not ended"):
+        command.parse(other, ["--out", str(tmp_path)])
+
+
+def test_results_that_cannot_be_read_are_not_written_over(tmp_path, monkeypatch):
+    parsed(tmp_path).finish({})
+
+    def closed(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("scratch_embed.training.run.read_bytes", closed)
+    with pytest.raises(ValueError, match=r"results\.json cannot be read \(Permission denied\)"):
+        parsed(tmp_path)
 
 
 def test_another_option_than_it_was_begun_with_is_told(tmp_path, capsys):
@@ -216,11 +256,28 @@ def test_what_cannot_be_written_is_told_at_the_beginning(tmp_path, name):
 @pytest.mark.skipif(os.name == "nt", reason="no folder can be locked on Windows")
 def test_two_runs_do_not_share_a_folder(tmp_path, capsys):
     def work(run):
-        return command.start(made(), lambda run: 0, ["--out", str(tmp_path)], {})
+        return command.start(made(), lambda run: 0, ["--out", str(run.options.out)], {})
+
+    def saving(run):
+        run.save()  # what it has left so far is no run that has not ended
+        return work(run)
 
     assert command.start(made(), work, ["--out", str(tmp_path)], {}) == 1
     assert f"Another run is writing into {tmp_path}" in capsys.readouterr().err
+    assert command.start(made(), saving, ["--out", str(tmp_path / "a")], {}) == 1
+    assert f"Another run is writing into {tmp_path / 'a'}" in capsys.readouterr().err
     assert command.start(made(), lambda run: 0, ["--out", str(tmp_path)], {}) == 0
+
+
+def test_what_becomes_infinite_is_told_in_a_sentence_alone(tmp_path, capsys):
+    def work(run):
+        if not np.isfinite(np.exp(np.float32([1000.0]))).all():
+            raise FloatingPointError("The loss is infinite.")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert command.start(made(), work, ["--out", str(tmp_path)], {}) == 1
+    assert capsys.readouterr().err == "The loss is infinite.\n"
 
 
 def test_the_loop_goes_from_where_it_was_left_and_logs_plain_lines(capsys):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from scratch_embed import checkpoint
+from scratch_embed.__main__ import main
 from scratch_embed.text import held_out, toy
 from scratch_embed.text.vectors_files import load
 from scratch_embed.text.word2vec_run import Training
@@ -165,6 +166,9 @@ def test_vectors_among_the_texts_are_no_text_and_no_text_is_overwritten(text, tm
     for _ in range(2):
         assert command(tmp_path, tmp_path, "--formats", "txt") == 0
         assert "40,000 words read" in capsys.readouterr().out
+    assert command(tmp_path, tmp_path / "other", "--formats", "txt") == 0  # of another run as well
+    out = capsys.readouterr().out
+    assert "40,000 words read" in out and f"are no text: {tmp_path / 'vectors.txt'}" in out
     assert command(tmp_path / "vectors.txt", tmp_path, "--formats", "txt") == 1
     assert "is to be read and to be written" in capsys.readouterr().err
     for name, option in (("vectors_words.tsv", "--formats=tsv"), ("pieces.bpe", "--cut=pieces")):
@@ -184,6 +188,17 @@ def test_somebodys_own_vectors_txt_is_a_text_as_any_other(tmp_path, capsys):
         assert "2,400 words read" in capsys.readouterr().out
     assert command(tmp_path, tmp_path, *quick) == 0
     assert "2,400 words read" in capsys.readouterr().out
+
+
+def test_a_name_that_is_empty_and_threads_that_no_machine_has_are_told(capsys):
+    for words, said in (
+        (["word2vec", ""], "'' names no file"),
+        (["lm", ""], "'' names no file"),
+        (["word2vec", "--workers", "1025"], "'1025' is not a whole number, 1 to 1024"),
+    ):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert said in capsys.readouterr().err
 
 
 def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
