@@ -65,14 +65,19 @@ book: setup  ## the course as a web book, in build/book (QUICK=1: labs in their 
 lint: setup  ## look for mistakes with ruff
 	@$(VENV) -m ruff check .
 
-clean:  ## delete what was built and cached (.venv, figures/ and saved trainings stay)
-	@find . \( -name .venv -o -name .git \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
-	@rm -rf .pytest_cache .ruff_cache dist *.egg-info
-	@for part in build/*; do \
+clean:  ## delete what was built and cached (.venv, figures/, saved trainings and edited notebooks stay)
+	@for part in build/*; do edited=; \
 	    trainings=$$(find -H "$$part" build/checkpoint.npz -name checkpoint.npz 2>/dev/null); \
+	    if [ -n "$$(find -H "$$part" -name '*.ipynb' 2>/dev/null)" ]; then \
+	        edited=$$($(VENV) -m scratch_embed.book edited 2>/dev/null || echo "or nobody can tell"); \
+	    fi; \
 	    if [ -n "$$trainings" ]; then \
 	        echo "$$part is kept: it holds a training"; \
+	    elif [ -n "$$edited" ]; then \
+	        echo "$$part is kept: it holds notebooks that have been edited:"; echo "$$edited"; \
 	    else rm -rf "$$part"; fi; done; rmdir build 2>/dev/null || true
+	@find . \( -name .venv -o -name .git \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+	@rm -rf .pytest_cache .ruff_cache dist *.egg-info
 
 # The first of these that is Python 3.11 or newer looks after .venv: the chosen one, or else
 # the one that .venv already holds, or else what the machine has.

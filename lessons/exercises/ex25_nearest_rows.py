@@ -48,15 +48,15 @@ def check(trial):
     for rng in trial.rounds(3):  # first of all without equal cosines: is it the cosine at all?
         E = rng.standard_normal((30, 4))
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=3, k=10)
+    for rng in trial.rounds(2):  # many equal ones, which a sort that is not stable mixes up
+        E = np.eye(3)[rng.integers(3, size=60)] * rng.choice([-4.0, 0.5, 1.0, 2.0], (60, 1))
+        trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=30, k=40)
     for rng, k in zip(trial.rounds(5), (6, 6, 3, 6, 1)):
         E = np.round(rng.standard_normal((7, 3)), 1)
         E *= np.array([1, 4, 0.5, 2, 8, 1, 0.25])[:, None]
         one, other, zero, row = rng.permutation(7)[:4]
         E[other], E[zero] = 2 * E[one], 0  # the same cosine, to the last bit
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=int(row), k=k)
-    for rng in trial.rounds(2):  # many equal ones, which a sort that is not stable mixes up
-        E = np.eye(3)[rng.integers(3, size=60)] * rng.choice([-4.0, 0.5, 1.0, 2.0], (60, 1))
-        trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=30, k=40)
     E = np.array([[3.0, 4.0], [0.0, 0.0], [-3.0, -4.0], [6.0, 8.0]])  # cosines of 1, 0 and -1
     for row in (0, 2, 3):
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=row, k=3)
@@ -105,6 +105,13 @@ def _nan_last(E, row, k):
     return order[:k]
 
 
+def _a_little_longer(E, row, k):
+    lengths = np.sqrt((E * E).sum(axis=1))
+    values = E @ E[row] / (lengths * lengths[row] + 1e-12)
+    values[row] = -np.inf
+    return np.argsort(-values, kind="stable")[:k]
+
+
 def _upwards(E, row, k):
     values = _cosines(E, E[row])
     values[row] = -np.inf
@@ -135,6 +142,8 @@ MISTAKES = {
         _upwards,
     ("nearest_rows begins with the smallest cosine: sort downwards", r"argsort|sort"):
         _by(lambda E, q: -_cosines(E, q)),
+    ("nearest_rows adds a small number to the lengths, and equal cosines become unequal by it",
+     r"1e-|eps"): _a_little_longer,
     ("nearest_rows turns equal cosines round: of those the lower row comes first",
      r"argsort|sort|\[::-1\]"): _ties_turned,
     ("nearest_rows sorts without kind=\"stable\": of equal cosines the lower row comes first",

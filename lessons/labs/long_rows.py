@@ -135,7 +135,7 @@ for model in MODELS:
     for table in TABLES:
         if "endless" in TEXTS:
             results.claim(f"endless, {table}", "above", f"made up, {table}", by=0.3)
-    control = np.abs([results.final(f"all equal, {t}") for t in TABLES])
+    control = np.abs([list(results.scores[f"all equal, {t}"].values()) for t in TABLES])
     results.conclude(
         f"Where all words are equally frequent it is within {control.max():.2f} of 0",
         bool(control.max() < 3.5 / np.sqrt(V)),

@@ -1,4 +1,7 @@
-"""python -m scratch_embed.book WHAT: the course as notebooks, or as a web book, below build/."""
+"""python -m scratch_embed.book WHAT: the course as notebooks, or as a web book, below build/.
+
+`edited` lists the notebooks there that somebody has changed: nothing of ours writes over them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,12 @@ BUILD = Path("build")
 def main(argv: list[str] | None = None) -> int:
     """Make what is asked for; returns 0, 1 with the reason where that fails, 2 for wrong usage."""
     made = argparse.ArgumentParser(prog="python -m scratch_embed.book", description=__doc__)
-    made.add_argument("what", choices=["notebooks", "html"], help="what to make")
+    made.add_argument("what", choices=["notebooks", "html", "edited"], help="what to make")
     made.add_argument("--quick", action="store_true", help="labs in their quick size")
     arguments = made.parse_args(argv)
+    if arguments.what == "edited":
+        print(*notebook.edited(BUILD), sep="\n", end="")
+        return 0
     make = notebooks if arguments.what == "notebooks" else book
     try:
         (BUILD / "pages").mkdir(parents=True, exist_ok=True)  # where it cannot be made, say so now

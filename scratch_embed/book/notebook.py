@@ -37,6 +37,12 @@ def write(ran: Ran, path: Path) -> bool:
     return True
 
 
+def edited(folder: Path) -> list[Path]:
+    """The notebooks in a folder that are no longer as we wrote them."""
+    found = (each for each in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in each.parts)
+    return sorted(each for each in found if not _is_ours(each))
+
+
 def text(ran: Ran) -> str:
     """The notebook as the text of its file."""
     return json.dumps(notebook(ran), indent=1, ensure_ascii=False) + "\n"

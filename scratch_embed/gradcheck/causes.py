@@ -163,7 +163,7 @@ HYPOTHESES = [
     Hypothesis(
         "no shift by the target",
         d.no_target,
-        "{half} forgets the target: the error is p - 1 there, and p elsewhere",
+        "{half} does not take 1 away at the target: the error is p - 1 there, and p elsewhere",
     ),
     Hypothesis(
         "softmax diagonal",
@@ -221,8 +221,8 @@ HYPOTHESES = [
     Hypothesis(
         "missing path",
         r.one_way_wrong,
-        "{op} uses {to} in more than one way, and where its ids read it, what is due for both does "
-        "not come together: every row is right but those that they name",
+        "{op} uses {to} in more than one way, and {half} does not bring together what is due for "
+        "both where its ids read it: every row is right but those that they name",
     ),
     Hypothesis(
         "residual", paths.beside_itself, "{op} is {to} plus some f of it, and {half} {detail}"

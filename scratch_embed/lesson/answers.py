@@ -175,6 +175,8 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
     counted = HOW_MANY.search(asked)
     if counted and unit in SAID and SAID[unit] != PERCENT:  # 0.13 billion to "How many million?"
         return figure.value / SCALES[counted[1]]
+    if unit in SAID and SAID[unit] == PERCENT and "of 100 " in asked:
+        return 100 * figure.value
     if unit == "B" and bytes_asked:  # which is a billion elsewhere
         return figure.value / SCALES["B"] / SCALES[bytes_asked[0]]
     return figure.value

@@ -116,6 +116,7 @@ def test_what_somebody_has_written_into_a_notebook_is_not_written_over(tmp_path)
     place.write_text(json.dumps(again), encoding="utf-8")
     assert notebook.write(said("good day"), place)
     assert "good day" in place.read_text(encoding="utf-8")
+    assert notebook.edited(tmp_path) == []
     note = {"cell_type": "markdown", "id": "mine", "metadata": {}, "source": ["my note"]}
     mine = json.dumps({**again, "cells": [*again["cells"], note]})
     titled = json.dumps({**again, "metadata": {**again["metadata"], "title": "Mine"}})
@@ -125,6 +126,7 @@ def test_what_somebody_has_written_into_a_notebook_is_not_written_over(tmp_path)
         place.write_text(other, encoding="utf-8")
         assert not notebook.write(said("hello"), place)
         assert place.read_text(encoding="utf-8") == other
+        assert notebook.edited(tmp_path) == [place]
 
 
 def test_a_script_that_fails_makes_no_notebook(tmp_path):

@@ -23,6 +23,7 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("0.5", 0.5, {"asked": "What share is left, in percent?"}),
         ("2518 million", 2.5176, {"asked": "how many scores, in billions?", "tolerance": 0.5}),
         ("4096", 4096, {"asked": "How many parts?"}),
+        ("53 %", 53.5, {"asked": "in how many of 100 sums ...", "tolerance": 10}),
         ("59 per cent", 59, {"asked": "What share is left, in percent?"}), ("59 percent", 0.59, {}),
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),
         ("262 MB", 262.1, {"asked": "How many MB?"}), ("16 B", 16, {"asked": "How many bytes?"}),

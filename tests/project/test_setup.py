@@ -174,7 +174,7 @@ def test_targets_that_run_python_prepare_it_first():
     runs = [(name, needs) for name, needs, recipe in rules if "$(VENV) -m" in recipe]
     bare = [name for name, needs in runs if "setup" not in needs]
     assert len(rules) > 5
-    assert bare == []
+    assert bare == ["clean"]  # which prepares nothing, and without Python keeps what it cannot tell
 
 
 def test_step_without_a_chapter_says_what_to_type():
@@ -203,6 +203,20 @@ def test_clean_keeps_every_saved_training(tmp_path, training):
     (saved / "checkpoint.npz").unlink()
     make("clean", folder=tmp_path)
     assert not (tmp_path / "build").exists()
+
+
+def test_clean_keeps_edited_notebooks(tmp_path):
+    """And all of them where there is no Python to say which."""
+    (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
+    mine, built = tmp_path / "build" / "notebooks" / "mine.ipynb", tmp_path / "build" / "a.html"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("{}", encoding="utf-8")
+    built.touch()
+    told = make("clean", folder=tmp_path).stdout
+    assert "build/notebooks is kept: it holds notebooks" in told and "nobody can tell" in told
+    assert mine.exists() and not built.exists()
+    told = make("clean", f"VENV={sys.executable}", f"PYTHONPATH={ROOT}", folder=tmp_path).stdout
+    assert "mine.ipynb" in told and "nobody can tell" not in told and mine.exists()
 
 
 # ---- .ci -----------------------------------------------------------------------------------------

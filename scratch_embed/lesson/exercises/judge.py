@@ -9,8 +9,10 @@ import ast
 import doctest
 import importlib.util
 import inspect
+import io
 import re
 import sys
+import tokenize
 import traceback
 import types
 from collections.abc import Callable
@@ -93,7 +95,13 @@ def learner_functions(exercise: Exercise, file: Path) -> dict[str, Callable]:
     """Run the learner's file and take the functions of the contract from it."""
     source = file.read_bytes()
     try:
+        coding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        source.decode(coding)  # compile passes over letters of another coding in a comment
         code = compile(source, str(file), "exec", dont_inherit=True)
+    except UnicodeDecodeError as error:
+        line = 1 + source[: error.start].count(b"\n")
+        said = f"byte {source[error.start]:#x} is no {error.encoding.upper()}: save it as UTF-8"
+        raise Wrong(f"Python cannot read the file: {said}", "", line) from None
     except (SyntaxError, ValueError) as error:  # ValueError, on older Pythons: a null byte
         line = getattr(error, "lineno", None) or 1 + source.partition(b"\0")[0].count(b"\n")
         text = (getattr(error, "text", "") or "").strip()
@@ -246,7 +254,7 @@ def _told(error: BaseException, file: Path, trial: Trial | None) -> dict[str, An
         SystemExit: "this ends the whole process; a function only returns",
         TooMuch: f"this prints without end: {text}",
         RecursionError: _too_deep(trial),
-        MemoryError: f"this asks for more memory than there is: {text}",
+        MemoryError: ": ".join(filter(None, ("this asks for more memory than there is", text))),
         EOFError: "this waits for input, and a check has nobody to type it",
     }
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__

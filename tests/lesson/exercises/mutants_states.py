@@ -46,6 +46,8 @@ STATES = [
         ("ties turned", 'np.argsort(-cosines, kind="stable")',
          'np.argsort(cosines, kind="stable")[::-1]', "turns equal cosines round"),
         ("not stable", ', kind="stable"', "", "sorts without"),
+        ("a little longer", "(lengths * lengths[row])", "(lengths * lengths[row] + 1e-12)",
+         "adds a small number to the lengths"),
     ),
     *of(
         "hashed_rows",

@@ -27,6 +27,8 @@ BROKEN = {
     "bracket": (HEAD + "    return np.zeros(\n", 5, "Python cannot read the file: '('"),
     "indent": (HEAD + "  x = 1\n    return x\n", 6, "the file: unexpected indent"),
     "null byte": (HEAD + "    return '\0'\n", 5, "Python cannot read the file"),
+    "latin-1": (HEAD + "    return 1  # \udce4\n", 5, "byte 0xe4 is no UTF-8: save it as UTF-8"),
+    "memory alone": (HEAD + "    raise MemoryError\n", 5, "more memory than there is"),
     "empty": ("", None, "there is no function lookup_backward in the file"),
     "renamed": (HEAD.replace("ward(", "wards(") + "    return 1\n", 4,
                 "it defines lookup_backwards"),
@@ -60,7 +62,7 @@ DEADLY = {
 def job(folder: Path, text: str, seconds: float | None = None, name: str = "answer.py") -> Job:
     folder.mkdir(exist_ok=True)
     path = folder / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
     return Job(EXERCISE, path, timed=False, seconds=seconds)
 
 
