@@ -73,7 +73,7 @@ def judge(
         return Judgement(False, next(told, ""))
     if np.ndim(answer):
         return _vector(typed, np.asarray(answer, float), tolerance, slips, parts, elsewhere)
-    figure = _read(typed)
+    figure = _read(typed, asked)
     if figure is None:
         return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
     value, answer = _in_the_unit_asked(figure, asked), float(answer)
@@ -88,7 +88,8 @@ def judge(
         counted = TIMES.search(asked) or COUNTED.search(asked) and not BYTE.search(asked)
         if in_bytes and counted:
             return Judgement(False, "The digits are right, and what is counted is not bytes.")
-        return Judgement(True)
+        too_much = _beyond(value, asked)
+        return Judgement(not too_much, too_much)
     for wrong, why in (slips or {}).items():
         if _is_slip(value, wrong):
             return Judgement(False, why)
@@ -103,7 +104,7 @@ def how_far(typed: str, answer, asked: str = "") -> str:
     """
     pieces = _pieces(typed) if np.ndim(answer) else [typed]
     answers = np.ravel(answer).tolist()
-    figures = [_read(piece) for piece in pieces]
+    figures = [_read(piece, asked) for piece in pieces]
     if None in figures or len(figures) != len(answers):
         return ""
     pairs = [(_in_the_unit_asked(f, asked), float(a)) for f, a in zip(figures, answers)]
@@ -123,10 +124,10 @@ def names_an_option(typed: str, options: Sequence[str]) -> bool:
     return any(_is_option(typed.strip(), option, options) for option in options)
 
 
-def is_number(typed: str, size: int = 1) -> bool:
+def is_number(typed: str, size: int = 1, asked: str = "") -> bool:
     """Whether what was typed can be read as a number, or as so many."""
     pieces = [typed] if size == 1 else _pieces(typed)
-    return len(pieces) == size and None not in map(_read, pieces)
+    return len(pieces) == size and all(_read(piece, asked) is not None for piece in pieces)
 
 
 def _is_option(typed: str, option: str, options: Sequence[str]) -> bool:
@@ -156,13 +157,22 @@ def _plain(text: str) -> str:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def _read(typed: str) -> Figure | None:
-    """One number; a range and a bound, which a page may print, are no answer."""
+def _read(typed: str, asked: str = "") -> Figure | None:
+    """One number; a range and a bound, which a page may print, are no answer. 1/4 is one, and so is
+    a number with a word of the question: 3 rows."""
     typed = typed.strip().removeprefix("=").rstrip(".").strip()
     try:
-        return read_figure(typed) if names_one_number(typed) else None
-    except ValueError:
+        if names_one_number(typed):
+            return read_figure(typed)
+        if "/" in typed:
+            above, below = (read_figure(part).value for part in typed.split("/"))
+            value = above / below
+            return Figure(typed, value, value, value, decimals=DIGITS + 1)
+    except (ValueError, ZeroDivisionError):
         return None
+    number, _, word = typed.rpartition(" ")
+    known = re.search(rf"\b{re.escape(word)}s?\b", asked)
+    return _read(number) if number and word.isalpha() and known else None
 
 
 def _in_the_unit_asked(figure: Figure, asked: str) -> float:
@@ -180,6 +190,15 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
     if unit == "B" and bytes_asked:  # which is a billion elsewhere
         return figure.value / SCALES["B"] / SCALES[bytes_asked[0]]
     return figure.value
+
+
+def _beyond(value: float, asked: str) -> str:
+    """Of a number that is near to the answer, and that none can be as is asked for."""
+    if "cosine" in asked and abs(value) > 1:
+        return "No cosine is above 1."
+    if SHARE.search(asked) and not 0 <= value <= (SCALES["%"] ** -1 if PER.search(asked) else 1):
+        return "A share is between nothing and all."
+    return ""
 
 
 def _near(value: float, answer: float, tolerance: float | None = None) -> bool:

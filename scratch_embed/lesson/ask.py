@@ -60,6 +60,11 @@ class Question:
         options = f'<ol type="A">{letters}</ol>' if letters else ""
         return f'<div class="question"><p><b>?</b> {html.escape(self.text)}</p>{options}</div>'
 
+    @property
+    def words(self) -> str:
+        """The question and its unit, in which an answer may be given."""
+        return f"{self.text}{self.unit}"
+
     def answer_page(self) -> str:
         """The answer as HTML, folded, so that it is seen only when it is asked for."""
         reason = f": {html.escape(self.because)}" if self.because else ""
@@ -99,11 +104,11 @@ class Question:
         if self.typed:
             self.right, slip = judge(
                 self.typed, self.value, options=self.options, tolerance=self.tolerance,
-                slips=self.slips, asked=f"{self.text}{self.unit}", parts=self.parts,
+                slips=self.slips, asked=self.words, parts=self.parts,
             )  # fmt: skip
             told = paint("Right.", "green") if self.right else paint("No.", "red")
             if not self.right and not slip and not self.options:
-                slip = how_far(self.typed, self.value, f"{self.text}{self.unit}")
+                slip = how_far(self.typed, self.value, self.words)
             said = wrap(f"You said {self.typed}. {told} {slip}".rstrip(), width(), "  ")
             print("\n".join(["", *said]))
         reason = f": {self.because}" if self.because else ""
@@ -149,21 +154,24 @@ def guess(question: str, options: Sequence[str] | None = None, unit: str = "") -
     asked = Question(question, options, unit, cell=record.cell)
     asked.put()
     if record.ask is not None:
-        asked.typed = read_answer(record.ask, options)
+        asked.typed = read_answer(record.ask, options, words=asked.words)
     record.questions.append(asked)
     return asked
 
 
 def read_answer(
-    ask, options: list[str] | None, prompt: str = "    your guess (Enter to see): ", size: int = 1
-) -> str:
+    ask, options: list[str] | None, prompt: str = "    your guess (Enter to see): ", size: int = 1,
+    words: str = "",
+) -> str:  # fmt: skip
     """What a person types to a question: one of the options, or `size` numbers; or nothing.
 
-    ask: takes a prompt and returns a line.
+    ask: takes a prompt and returns a line. words: of the question, which may stand behind a number.
     """
     wanted = f"a letter from A to {LETTERS[len(options) - 1]}" if options else "a number"
     wanted = wanted if size == 1 else f"{size} numbers"
     typed = ask(prompt).strip()
-    while typed and not (names_an_option(typed, options) if options else is_number(typed, size)):
+    fits = names_an_option if options else is_number
+    given = (options,) if options else (size, words)
+    while typed and not fits(typed, *given):
         typed = ask(f"    {wanted}, please: ").strip()
     return typed

@@ -23,6 +23,10 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("0.5", 0.5, {"asked": "What share is left, in percent?"}),
         ("2518 million", 2.5176, {"asked": "how many scores, in billions?", "tolerance": 0.5}),
         ("4096", 4096, {"asked": "How many parts?"}),
+        ("1/4", 0.25, {}), ("3/8", 37.5, {"asked": "What share is left, in percent?"}),
+        ("3 rows", 3, {"asked": "How many rows get a gradient?"}),
+        ("1 row", 1, {"asked": "How many rows get a gradient?"}),
+        ("0.25 nats", 0.25, {"asked": "How much is the loss? nats"}),
         ("53 %", 53.5, {"asked": "in how many of 100 sums ...", "tolerance": 10}),
         ("59 per cent", 59, {"asked": "What share is left, in percent?"}), ("59 percent", 0.59, {}),
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),
@@ -37,6 +41,21 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
 )  # fmt: skip
 def test_right_answers(typed, answer, given):
     assert judge(typed, answer, **given) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "typed, answer, asked, said",
+    [
+        ("1.005", 0.996, "what is the cosine of their two sums?", "No cosine is above 1."),
+        ("1.02", 1.0, "what share of words is next to a friend?", "between nothing and all"),
+        ("101 %", 99.5, "what share of words, in percent?", "between nothing and all"),
+        ("101", 99.5, "what share of words, in percent?", "between nothing and all"),
+    ],
+)
+def test_what_no_number_can_be_is_not_near_enough(typed, answer, asked, said):
+    judged = judge(typed, answer, asked=asked, tolerance=2)
+    assert not judged.right and said in judged.slip
+    assert judge(str(answer), answer, asked=asked, tolerance=2).right
 
 
 @pytest.mark.parametrize("typed", ["0-8", "3-5", "-9 to 17", "<4", ">4", "<=4", "4+", "~4+"])

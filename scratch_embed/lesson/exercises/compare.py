@@ -8,7 +8,7 @@ import numpy as np
 
 from scratch_embed.look.numbers import told_apart
 
-RTOL = 1e-7  # of the largest number of the answer
+RTOL = 1e-9  # of the largest number of the answer
 ROUNDED = 1e-5  # of a number: as near, what is of low precision is right but for that
 
 

@@ -140,7 +140,11 @@ def _ask(asked: Asked) -> bool | None:
     question = replace(asked.question, typed="", right=None)
     question.put()
     question.typed = read_answer(
-        lambda prompt: _line(prompt, asked), question.options, PROMPT, np.size(question.value)
+        lambda prompt: _line(prompt, asked),
+        question.options,
+        PROMPT,
+        np.size(question.value),
+        question.words,
     )
     question.tell()
     if question.right is not None:

@@ -120,7 +120,9 @@ def back(lesson: cells.Lesson, pager: Pager, screen: Screen) -> None:
             question.put()
             pager.sheet.append(Printed(capture.take()))
             question.typed = read_answer(
-                lambda words: pager.pause(question=f"{words.strip()} "), question.options
+                lambda words: pager.pause(question=f"{words.strip()} "),
+                question.options,
+                words=question.words,
             )
             question.tell()
         if question.right is not None:

@@ -132,6 +132,8 @@ LATER = [
     ),
     *of(
         "sinusoids",
+        ("in float32", "10000.0 ** (np.arange(0, dim, 2) / dim)",
+         "np.float32(10000.0) ** (np.arange(0, dim, 2, dtype='f4') / dim)", "sinusoids("),
         ("even dims only", "[:, : dim // 2]", "", "could not broadcast"),
         ("i for 2i", "np.arange(0, dim, 2) / dim", "np.arange((dim + 1) // 2) / dim",
          "slows down by 10000^(i / dim) from pair to pa"),
