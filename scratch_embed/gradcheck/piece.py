@@ -3,7 +3,8 @@
 Moved alone, none of the three changes the median, and moved together they are it: there is no
 derivative, and central differences make a 0 for each. Backward pays one of them, which is right a
 little beside the point, where this one is the middle. So a place is looked for beside the point
-where backward is the slope of all that it is not the slope of here.
+where backward is the slope of all that it is not the slope of here. Or it pays a third to each:
+that is a mean of what it may be, and lies between slopes beside the point.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ AROUND = 64  # places around the point
 ACROSS = 2  # of them so near to a kink that it lies between the nudges: 1 in 1,000 is
 TRIES = 32, 256  # times that entries change places: of many, of few
 LOOKS = 2048  # at a place, so many in all as long as it is more often than the first
+FEW = 10  # entries: of so many, slopes are looked at whose mean backward may be
+SLOPES = 8  # times as many of them
+STEPS = 2000  # towards such a mean
 MANY = 512  # entries: of more, those alone are looked at in which backward is wrong at the point
 
 
@@ -53,7 +57,7 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
             if not search.wrong.any():
                 return True
             turned |= np.abs(search.found - here) > OTHER * search.size
-    return bool(turned.any()) and search.goes_on(turned)
+    return bool(turned.any()) and (search.goes_on(turned) or search.is_a_mean())
 
 
 def is_in_reach(point, place: Place) -> bool:
@@ -119,6 +123,18 @@ class _Search:
                 self.ways, self.wrong, self.found = before
         return not self.wrong.any()
 
+    def is_a_mean(self) -> bool:
+        """Whether backward lies between slopes beside the point, all of its entries at once."""
+        if len(self.places) > FEW:
+            return False
+        slopes = []
+        for _ in range(SLOPES * (2 + len(self.places))):
+            self.begin()
+            if not self.told.all():
+                return False
+            slopes.append(self.found)
+        return lies_between(np.array(slopes), self.stated, SAME * self.size)
+
     def settle(self) -> None:
         """Let entries change places for as long as that makes fewer wrong."""
         before = self.now()
@@ -159,5 +175,34 @@ class _Search:
                 found.append(central(line, self.point.noise, ASIDE * STEP))
         self.found = np.array([got.value for got in found])
         doubt, self.gaps = SAME * self.size, np.abs(self.found - self.stated)
-        told = 8 * np.array([got.noise for got in found]) <= doubt
-        self.wrong = ~(told & (self.gaps <= doubt))
+        self.told = 8 * np.array([got.noise for got in found]) <= doubt
+        self.wrong = ~(self.told & (self.gaps <= doubt))
+
+
+def lies_between(points: np.ndarray, target: np.ndarray, allowed: float) -> bool:
+    """Whether a target (N,) is a weighted mean of points (K, N), to within `allowed`.
+
+    From the nearest point on, weight goes from the point that lies farthest against the way to the
+    target to the one that lies farthest along it (Frank and Wolfe, 1956, with steps in pairs). When
+    all lie behind the target there is no such mean.
+
+    >>> lies_between(np.eye(3), np.full(3, 1 / 3), 1e-9)
+    True
+    >>> lies_between(np.eye(3), np.full(3, 0.5), 1e-9)
+    False
+    """
+    weights = np.zeros(len(points))
+    weights[np.abs(points - target).sum(axis=1).argmin()] = 1
+    for _ in range(STEPS):
+        rest = target - weights @ points
+        if np.abs(rest).max() <= allowed:
+            return True
+        along = points @ rest
+        best, worst = int(along.argmax()), int(np.where(weights > 0, along, np.inf).argmin())
+        step = points[best] - points[worst]
+        if along[best] < target @ rest - allowed * np.abs(rest).sum() or not step.any():
+            return False
+        share = min(float(step @ rest / (step @ step)), float(weights[worst]))
+        weights[best] += share
+        weights[worst] -= share
+    return False

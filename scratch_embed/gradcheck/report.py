@@ -16,7 +16,7 @@ NOTES = {
     UNUSED: "in rows that nothing used, exactly 0, as it must be",
     KINK: "where the slopes from left and right differ; backward lies between them",
     CORNER: "where there is no one slope, as in the order of three equal numbers; a little beside "
-    "it, where there is, backward is that slope",
+    "it, where there is, backward is that slope, or lies between such",
     NOISE: (
         "hidden by rounding in the loss (noise). Take a large constant out of the loss, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"

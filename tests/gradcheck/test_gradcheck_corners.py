@@ -53,9 +53,24 @@ def test_who_of_equal_numbers_is_paid_is_free_and_how_much_is_not(ranks, x, mode
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("size", [3, 7])
+def test_equal_numbers_may_share_what_one_of_them_is_due(size, mode):
+    def shared(pays):
+        return differentiable(
+            lambda x: (np.median(x), 0), lambda g, _: g * pays * np.ones(size) / size, name="median"
+        )
+
+    x = np.full(size, 0.5)
+    report = gradcheck(shared(1.0), leaf(x), mode=mode)
+    assert report.passed and "lies between such" in " ".join(str(report).split())
+    for wrong in (1.1, 0.5, 0.0):
+        assert not gradcheck(shared(wrong), leaf(x), mode=mode).passed
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_two_equal_largest_that_stand_where_they_are_clipped(mode):
     """The slope is one of them only where both are below the bound: on half of all sides or less
-    nobody has one. Backward may pay either, or nobody, and not a part of it."""
+    nobody has one. Backward may pay either, or nobody, or what lies between."""
 
     def clipped(pays):
         return differentiable(
@@ -65,9 +80,9 @@ def test_two_equal_largest_that_stand_where_they_are_clipped(mode):
         )
 
     for seed in range(3):
-        for right in ((1, 0, 0), (0, 1, 0), (0, 0, 0)):
+        for right in ((1, 0, 0), (0, 1, 0), (0, 0, 0), (0.5, 0.5, 0), (0.3, 0.4, 0)):
             assert gradcheck(clipped(right), leaf([1, 1, 0.5]), mode=mode, seed=seed).passed
-        for wrong in ((0.7, 0, 0), (2, 0, 0), (-1, 0, 0), (1, 1, 0), (0, 0, 1)):
+        for wrong in ((0.7, 0.4, 0), (2, 0, 0), (-1, 0, 0), (1, 1, 0), (0, 0, 1)):
             assert not gradcheck(clipped(wrong), leaf([1, 1, 0.5]), mode=mode, seed=seed).passed
 
 
