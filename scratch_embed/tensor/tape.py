@@ -64,6 +64,11 @@ class Node(NamedTuple):
             if isinstance(tensor, Variable) and tensor.requires_grad and grad is not None:
                 yield position, tensor, self._fit(grad, tensor, position)
 
+    def as_of_now(self) -> Node:
+        """For a copy, whose arrays and times are its own: what was written to is known as such."""
+        told = (b"" if written_since(kept[0], self.line) else kept[2] for kept in self.kept)
+        return self._replace(kept=[(*kept[:2], seen) for kept, seen in zip(self.kept, told)])
+
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
         given = [t._held() if isinstance(t, Variable) else t for t in self.inputs]
@@ -132,7 +137,8 @@ class Variable:
         leaf = self.origin()
         made_of = self.node.inputs[0] if self.node else None
         view = leaf is not self and leaf.node is None and not isinstance(made_of, StandIn)
-        return own, {**slots, "data": None} if view else slots
+        node = self.node and self.node.as_of_now()
+        return own, slots | {"node": node} | ({"data": None} if view else {})
 
     def origin(self) -> Variable:
         """The tensor whose numbers these are, as E for E.T; itself where it is no view."""
@@ -258,7 +264,8 @@ class StandIn(Variable):
     def __getstate__(self) -> tuple:
         """What is copied or pickled is a stand-in whose numbers nobody holds."""
         own, slots = super(Variable, self).__getstate__()
-        return own, {**slots, "_held": _nobody, "_whole": _nobody}
+        now = {"node": self.node and self.node.as_of_now(), "_held": _nobody, "_whole": _nobody}
+        return own, slots | now
 
     @property
     def data(self) -> np.ndarray:
@@ -291,7 +298,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
     """The gradient of every leaf, and of whoever retains one: one walk from `root` to the leaves.
 
     A part belongs to whom it is handed to: no backward writes to its dout, nor to what it has
-    handed back. One that does is told.
+    handed back. One that does so on this walk is told.
     """
     pending, found = {root: keep(seed)}, []
     for tensor in tape(root):

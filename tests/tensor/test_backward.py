@@ -11,7 +11,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from scratch_embed import RowGrad, Tensor, differentiable
+from scratch_embed import SGD, RowGrad, Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.tensor import lean
 
@@ -38,6 +38,21 @@ def test_a_copy_of_what_was_computed_goes_on_with_a_tape_of_its_own(copied):
     h.node = h.node._replace(line=h.node.line - 10**9)
     (h * h + h).sum().backward()
     assert mine.grad.tolist() == E.grad.tolist() and mine.grad.all()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+@pytest.mark.parametrize("how", [nullcontext, lean])
+def test_a_copy_knows_of_an_optimisers_step_that_came_before_it(how, copied):
+    """Of a table too large for all of its numbers to be remembered."""
+    E, W = leaf(np.ones((5000, 4))), leaf(np.ones((5000, 4)))
+    with how():
+        loss = (E * W).sum()
+    E.grad = RowGrad([17], np.ones((1, 4)), E.shape)
+    before = copied(loss)
+    SGD([E], lr=1.0).step()
+    with pytest.raises(RuntimeError, match="it has been written to since forward"):
+        copied(loss).backward()
+    before.backward()
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
