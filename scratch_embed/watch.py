@@ -85,6 +85,18 @@ def has_changed(kept: Kept) -> bool:
     return (array.tobytes() if step == 1 else _sample(array, step)) != before
 
 
+def to_copy(kept: Kept, time: int) -> Kept:
+    """What a copy is told of an array: all that this one knows of writes since `time`, for it has
+    other arrays and begins to count anew."""
+    array, step, _ = kept
+    return (array, step, b"") if has_changed(kept) or written_since(array, time) else kept
+
+
+def copied(kept: Kept) -> Kept:
+    """The same of the array that was copied, whose numbers may lie in another order."""
+    return keep(kept[0]) if kept[2] else kept
+
+
 def _sample(array: np.ndarray, step: int) -> bytes:
     flat = array.ravel("K") if array.flags.forc else array.flat  # neither copies the array
     return flat[::step].tobytes()

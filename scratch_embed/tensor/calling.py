@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,24 +49,34 @@ def checked_reads(reads: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def plain(operation: Callable, place: int, value: Any, is_array: bool) -> Any:
-    """A positional argument that is neither Tensor nor plain array; a list where one is meant."""
+    """A positional argument that is neither Tensor nor plain array; a list, or what another library
+    has for an array, where one is meant: what is kept for backward is looked at again by `watch`.
+    """
     if isinstance(value, np.ndarray):
         check_unmasked(value, _argument(operation, place))
         return np.asarray(value)  # a np.matrix would multiply in a way of its own
-    if not (is_array and isinstance(value, (list, tuple))):
+    if not (is_array and _is_like_an_array(value)):
         return value
-    if any(isinstance(item, Variable) for item in value):
+    items = value if isinstance(value, (list, tuple)) else ()
+    if any(isinstance(item, Variable) for item in items):
         raise TypeError(
             f"{_argument(operation, place)} is a {type(value).__name__} of Tensors, which no "
             f"gradient would reach; pass them one by one, as {operation.__name__}(a, b)"
         )
     first = next(iter(operation.__signature__.parameters.values()))
-    if first.kind == first.VAR_POSITIONAL and any(isinstance(item, np.ndarray) for item in value):
+    if first.kind == first.VAR_POSITIONAL and any(isinstance(item, np.ndarray) for item in items):
         raise TypeError(
             f"{_argument(operation, place)} is a {type(value).__name__} of arrays; pass them one "
             f"by one, as {operation.__name__}(a, b)"
         )
     return np.asarray(value)
+
+
+def _is_like_an_array(value: Any) -> bool:
+    """Whether it holds numbers, as a list, a buffer or a tensor of another library does."""
+    if isinstance(value, (np.generic, str, bytes)):
+        return False
+    return isinstance(value, (Sequence, memoryview, array)) or hasattr(value, "__array__")
 
 
 def _argument(operation: Callable, place: int) -> str:

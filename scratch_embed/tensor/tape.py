@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scratch_embed import watch
 from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
@@ -66,8 +67,7 @@ class Node(NamedTuple):
 
     def as_of_now(self) -> Node:
         """For a copy, whose arrays and times are its own: what was written to is known as such."""
-        told = (b"" if written_since(kept[0], self.line) else kept[2] for kept in self.kept)
-        return self._replace(kept=[(*kept[:2], seen) for kept, seen in zip(self.kept, told)])
+        return self._replace(kept=[watch.to_copy(kept, self.line) for kept in self.kept])
 
     def _check_unread(self, array: np.ndarray) -> None:
         """Raise the error for a kept array that was written to, unless no gradient reads it."""
@@ -159,7 +159,8 @@ class Variable:
         for name, value in {**(own or {}), **slots}.items():
             setattr(self, name, value)
         if self.node:
-            self.node = self.node._replace(line=next(clock))
+            kept = [watch.copied(each) for each in self.node.kept]
+            self.node = self.node._replace(line=next(clock), kept=kept)
         if slots.get("data", self) is None:
             given = [t.data if isinstance(t, Variable) else t for t in self.node.inputs]
             self.data = self.node.forward(*given, **self.node.options)[0]
@@ -297,8 +298,7 @@ def tape(root: Variable) -> list[Variable]:
 def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndarray | RowGrad]]:
     """The gradient of every leaf, and of whoever retains one: one walk from `root` to the leaves.
 
-    A part belongs to whom it is handed to: no backward writes to its dout, nor to what it has
-    handed back. One that does so on this walk is told.
+    No backward writes to its dout, nor to what it has handed back; one that does so here is told.
     """
     pending, found = {root: keep(seed)}, []
     for tensor in tape(root):

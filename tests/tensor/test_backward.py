@@ -56,6 +56,16 @@ def test_a_copy_knows_of_an_optimisers_step_that_came_before_it(how, copied):
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_copy_of_numbers_that_lie_in_another_order_is_no_alarm(copied):
+    given = np.arange(6000.0).reshape(3000, 2)
+    for x in (given[::2], given.T, np.broadcast_to(given[0], (1000, 2)), given[:, ::-1]):
+        E = leaf(np.ones(x.shape))
+        mine, loss = copied((E, (E * x).sum()))
+        loss.backward()
+        assert (mine.grad == x).all()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_a_view_is_copied_as_a_view(copied):
     """A head that is tied by E.T reads, in the copy too, the table that learns."""
     E = leaf([[1.0, 2.0], [3.0, 4.0]])

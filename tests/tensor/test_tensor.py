@@ -7,6 +7,7 @@ import operator
 import pickle
 import re
 import threading
+from array import array
 from contextlib import nullcontext
 
 import numpy as np
@@ -355,3 +356,28 @@ def test_several_axes_are_one_tuple(over):
     assert over(x, (1, 2)).shape == (2,) and over(x, 1, True).shape == (2, 1, 4)
     with pytest.raises(TypeError, match="keepdims is 2; it must be True or False"):
         over(x, 1, 2)
+
+
+class Foreign:
+    """An array of another library: it knows how to become one of NumPy's."""
+
+    def __init__(self, numbers):
+        self.numbers = np.array(numbers, float)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numbers
+
+    def __setitem__(self, at, number):
+        self.numbers[at] = number
+
+
+@pytest.mark.parametrize("made", [Foreign, lambda numbers: array("d", numbers)])
+def test_what_another_library_has_for_an_array_is_one(made):
+    """Also when it is filled anew between forward and backward."""
+    x, c = Tensor(np.ones(3), requires_grad=True), made([1, 2, 3])
+    (x * c).sum().backward()
+    assert x.grad.tolist() == [1, 2, 3]
+    loss = (x * c).sum()
+    c[0] = 100
+    with pytest.raises(RuntimeError, match="it has been written to since forward"):
+        loss.backward()
