@@ -30,8 +30,9 @@ class Learning:
     rate : the step size of each step, counted from 0; None leaves what the optimiser has.
     longest : gradients are shortened to this length; None leaves them.
 
-    Raises ValueError for an optimiser that moves no weight of the model, and for a `longest` below
-    0; TypeError for a rate that is no function.
+    Raises ValueError for an optimiser that moves no weight of the model, or one that is in none of
+    its parts and so in no checkpoint, and for a `longest` below 0; TypeError for a rate that is no
+    function.
     """
 
     def __init__(
@@ -44,6 +45,13 @@ class Learning:
             raise ValueError(
                 "optimizer moves none of the weights of model: it was made for another one"
             )
+        for place, param in enumerate(optimizer.params if weights else ()):
+            if id(param) not in weights:
+                raise ValueError(
+                    f"optimizer also moves {param.name or f'its parameter {place}'}, which is no "
+                    "weight of model, and would not be saved with it: make it an attribute of a "
+                    "Layer that holds both"
+                )
         rng = np.random.default_rng(rng)  # a Generator stays the one that it is
         self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
         if not (rate is None or callable(rate)):
@@ -55,11 +63,27 @@ class Learning:
     def take(self) -> float:
         """One step; returns the loss before it.
 
+        After an error, or Ctrl-C, the generators are as they were: the step can be taken again, and
+        what is saved goes on to the same bits. (What a part of the model keeps of each call by
+        itself, such as a running mean, has moved on.)
+
         Raises FloatingPointError for a loss that is no number, TypeError for one that is no Tensor,
         and ValueError for one that is of other weights, or has been gone back from already.
         """
         # In a context of its own: np.errstate would hold for good where Ctrl-C comes as it begins.
-        return copy_context().run(self._take)
+        return copy_context().run(self._retaken)
+
+    def _retaken(self) -> float:
+        """A step, or none and nothing drawn."""
+        generators, step = [self.rng, *self.model.generators()], self.step
+        drawn = [rng.bit_generator.state for rng in generators]
+        try:
+            return self._take()
+        except BaseException:
+            with uninterrupted():
+                for rng, state in zip(generators, drawn if self.step == step else ()):
+                    rng.bit_generator.state = state
+            raise
 
     def _take(self) -> float:
         rule = self.optimizer

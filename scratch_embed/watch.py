@@ -5,8 +5,9 @@ weight would take as much memory again. So the numbers can change between forwar
 backward would then answer, without a word, for a point where forward never was. This is noticed:
 
     an optimiser's step, and    exactly: both say so by `wrote(array)`, which counts for all views
-    a lookup with max_norm      of one array (two arrays that were each made over a buffer of
-                                somebody else's, as by np.frombuffer, are looked at as below)
+    a lookup with max_norm      of one array that reach into its part of the memory (two arrays that
+                                were each made over a buffer of somebody else's, as by
+                                np.frombuffer, are looked at as below)
     anybody else's writes       by a sample. Of each array that is kept, about ENTRIES = 1,024
                                 numbers, spread evenly, are remembered, and looked at again before
                                 backward uses it: every number, when it has no more than that
@@ -37,14 +38,41 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 ENTRIES = 1024  # 8 kB for an array of float64, in a microsecond or two
 
 clock = itertools.count()  # numbers the lines of the tape and the writes, in the order they came
 
-ANY = 0  # no id() is 0
-_last_write = {ANY: -1}  # when, by the id() of the array that owns the memory, and of any
-_last_step = {ANY: -1}  # the same, of an optimiser's steps alone
+PARTS = 1024  # of one array that are known apart
+
+
+class _Times:
+    """When was each part of which array written to?"""
+
+    def __init__(self):
+        self.last = -1  # of any
+        self._of: dict[int, dict[tuple[int, int], int]] = {}  # by the id() of the owner
+
+    def note(self, array: np.ndarray, now: int) -> None:
+        whole, part = owner(array), byte_bounds(array)
+        if id(whole) not in self._of:
+            weakref.finalize(whole, self._of.pop, id(whole), None)  # an id is used again
+        parts = self._of.setdefault(id(whole), {})
+        if len(parts) >= PARTS and part not in parts:
+            parts.clear()
+            part = byte_bounds(whole)
+        parts[part] = self.last = now
+
+    def since(self, array: np.ndarray, time: int) -> bool:
+        if self.last <= time:
+            return False
+        low, high = byte_bounds(array)
+        parts = list(self._of.get(id(owner(array)), {}).items())  # another thread may add one
+        return any(then > time and low < end and start < high for (start, end), then in parts)
+
+
+_writes, _steps = _Times(), _Times()  # of anybody who says so; of optimisers alone
 
 
 class _Watch(threading.local):
@@ -142,26 +170,24 @@ def owner(array: np.ndarray) -> np.ndarray:
 
 def wrote(array: np.ndarray, step: bool = False) -> None:
     """Say that an array has just been written to in place, as by the step of an optimiser."""
-    whole, now = owner(array), next(clock)
-    for times in (_last_write, _last_step)[: 1 + step]:
-        if id(whole) not in times:
-            weakref.finalize(whole, times.pop, id(whole), None)  # an id is used again
-        times[id(whole)] = times[ANY] = now
+    now = next(clock)
+    for times in (_writes, _steps)[: 1 + step]:
+        times.note(array, now)
 
 
 def written_since(array: np.ndarray, time: int) -> bool:
-    """Whether `wrote` was called, after this time of `clock`, for any view of its owner."""
-    return _last_write[ANY] > time and _last_write.get(id(owner(array)), -1) > time
+    """Whether `wrote` was called, after this time of `clock`, for what shares memory with it."""
+    return _writes.since(array, time)
 
 
 def any_step_since(time: int) -> bool:
     """Whether an optimiser took a step after this time of `clock`."""
-    return _last_step[ANY] > time
+    return _steps.last > time
 
 
 def stepped_since(array: np.ndarray, time: int) -> bool:
     """The same of an optimiser's step."""
-    return any_step_since(time) and _last_step.get(id(owner(array)), -1) > time
+    return _steps.since(array, time)
 
 
 @contextmanager

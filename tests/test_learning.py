@@ -189,3 +189,27 @@ def test_the_loss_before_the_step_is_told_also_where_it_is_a_view_of_a_weight():
         optimizer = SGD(model.parameters(), lr=1.0)
         learning = Learning(model, optimizer, 0, lambda rng, m=model, view=view: view(m.w))
         assert (learning.take(), model.w.data.tolist()) == (5.0, [4.0])
+
+
+def test_a_weight_that_no_checkpoint_would_hold_is_refused():
+    model, heat = Two(), Tensor(np.array(1.0), requires_grad=True, name="temperature")
+    with pytest.raises(ValueError, match="optimizer also moves temperature, which is no weight"):
+        Learning(model, SGD([*model.parameters(), heat], lr=0.1), 0, model.loss)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_step_that_was_broken_off_has_drawn_nothing(error):
+    model, drawn = Two(), []
+
+    def loss(rng):
+        drawn.append(rng.random())
+        if len(drawn) == 2:
+            raise error
+        return model.loss(rng)
+
+    learning = Learning(model, SGD(model.parameters(), lr=0.1), 0, loss)
+    learning.take()
+    with pytest.raises(error):
+        learning.take()
+    learning.take()
+    assert drawn[2] == drawn[1] != drawn[0] and learning.step == 2

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Adagrad, Adam, AdamW, Embedding, LazyAdam, RowAdagrad, Tensor
+from scratch_embed import SGD, Adagrad, Adam, AdamW, Embedding, LazyAdam, RowAdagrad, Tensor, watch
 from scratch_embed import functional as F
 from scratch_embed.tensor import differentiable, lean, no_grad
 from scratch_embed.watch import has_changed, keep, watching, wrote
@@ -215,3 +215,34 @@ def test_a_workspace_that_is_handed_back_and_written_to_again_is_told():
     with pytest.raises(RuntimeError, match="may not write again to what it has handed back"):
         (scale(a, 2.0) + scale(b, 3.0)).sum().backward()
     assert a.grad is None and b.grad is None
+
+
+def test_a_step_of_one_part_of_a_buffer_says_nothing_of_another():
+    """Of weights that lie in one array: only what shares memory has been written to."""
+    flat = np.ones(9000)
+    A, B, both = (
+        Tensor(part, requires_grad=True) for part in (flat[:4000], flat[4000:], flat[3000:5000])
+    )
+    losses = [(x * x).sum() for x in (A, B, both)]
+    losses[0].backward()
+    SGD([A], lr=0.1).step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        losses[1].backward()
+    for loss in (losses[0], losses[2]):
+        with pytest.raises(RuntimeError, match="it has been written to since forward"):
+            loss.backward()
+
+
+def test_of_very_many_parts_all_count_for_one(monkeypatch):
+    monkeypatch.setattr(watch, "PARTS", 10)
+    flat = np.ones(35 * 2000)
+    parts = [Tensor(part, requires_grad=True) for part in flat.reshape(35, 2000)]
+    losses = [(x * x).sum() for x in parts]
+    for loss in losses:
+        loss.backward()
+    for x in parts:
+        SGD([x], lr=1e-12).step()
+    for loss in losses:
+        with pytest.raises(RuntimeError, match="it has been written to since forward"):
+            loss.backward()

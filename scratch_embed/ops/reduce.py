@@ -33,11 +33,17 @@ def unbroadcast(grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     >>> unbroadcast(np.ones((4, 3)), (4, 1)).tolist()
     [[3.0], [3.0], [3.0], [3.0]]
     """
-    if grad.shape == shape:
-        return grad
+    if grad.shape == shape or not _may_be_stretched(shape, grad.shape):
+        return grad  # and the tape refuses what does not fit
     added = grad.ndim - len(shape)  # axes that broadcasting put before the others
     stretched = [added + i for i, n in enumerate(shape) if n == 1 and grad.shape[added + i] != 1]
     return np.asarray(sum_over(grad, (*range(added), *stretched))).reshape(shape)
+
+
+def _may_be_stretched(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether NumPy broadcasts an array of one shape to another."""
+    added = len(to) - len(shape)
+    return added >= 0 and all(n in (1, m) for n, m in zip(shape, to[added:]))
 
 
 def _broadcast_back(dout: np.ndarray, saved: SumSaved) -> np.ndarray:

@@ -21,6 +21,7 @@ from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.adding import adding
+from scratch_embed.tensor.sharing import is_shared, owners
 from scratch_embed.tensor.stale import warn_of_steps
 from scratch_embed.watch import Kept, arrays, clock, has_changed, keep, owner, written_since
 
@@ -315,13 +316,12 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
             if tensor.retains_grad:
                 found.append((tensor, dout.copy()))
             parts = list(node.gradients(dout))
-            for at, (_, parent, part) in enumerate(parts):
+            taken = owners([dout, *arrays(node.saved), *(part for *_, part in parts)])
+            for _, parent, part in parts:
                 if parent in pending:
                     part = _sum(pending[parent][0], part)
-                elif parent.node is None:  # a leaf shares its `.grad` with nobody
-                    others = [other for _, _, other in parts[:at] + parts[at + 1 :]]
-                    if _is_shared(part, [dout, *others, *arrays(node.saved)]):
-                        part = part.copy()
+                elif parent.node is None and is_shared(part, taken):  # a leaf owns its `.grad`
+                    part = part.copy()
                 pending[parent] = keep(part)
             warn_of_steps(node, tensor._whole())
         if has_changed(arrived):
@@ -338,13 +338,3 @@ def _sum(grad: np.ndarray | RowGrad, part: np.ndarray | RowGrad) -> np.ndarray |
     """Of two arrays of shape () too, which NumPy makes a number of."""
     total = grad + part
     return total if isinstance(total, RowGrad) else np.asarray(total)
-
-
-def _is_shared(part: np.ndarray | RowGrad, others: list) -> bool:
-    """Whether an array is a view of the same memory as one of the others, or may not be written."""
-    if isinstance(part, RowGrad):
-        return False
-    if not part.flags.writeable:  # one number in many places, such as the gradient of a mean
-        return True
-    whole = owner(part)
-    return any(owner(other) is whole for other in others if isinstance(other, np.ndarray))

@@ -381,3 +381,21 @@ def test_what_another_library_has_for_an_array_is_one(made):
     c[0] = 100
     with pytest.raises(RuntimeError, match="it has been written to since forward"):
         loss.backward()
+
+
+@pytest.mark.parametrize("broadcasts", [True, False])
+@pytest.mark.parametrize("shape", [(4, 3), (12,), (), (5, 3, 4, 2), (2, 4)])
+def test_a_gradient_of_another_shape_is_refused_however_many_numbers_it_has(shape, broadcasts):
+    op = differentiable(
+        lambda x: (2 * x, 0), lambda g, _: np.ones(shape), name="two", broadcasts=broadcasts
+    )
+    x = Tensor(np.ones((3, 4)), requires_grad=True)
+    with pytest.raises(ValueError, match=r"backward of two returned a gradient of shape"):
+        op(x).sum().backward()
+
+
+def test_a_list_that_was_given_may_be_used_again():
+    E, shape = Tensor(np.ones((3, 2)), requires_grad=True), [2, 3]
+    view = F.reshape(E, shape)
+    shape[:] = [6, 1]
+    assert pickle.loads(pickle.dumps(view)).shape == (2, 3)
