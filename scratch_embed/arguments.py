@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ def check_unmasked(value: Any, name: str) -> None:
     if type(value) is np.ndarray or not isinstance(value, np.ndarray):  # so numpy.ma stays unloaded
         return
     if isinstance(value, np.ma.MaskedArray):
+        it = name.rpartition(" ")[2]  # of "lookup: ids"
         raise TypeError(
             f"{name} is a masked array, and its mask would be ignored: give the masked places a "
-            f"value of their own, {name}.filled(value), or leave them out, {name}.compressed()"
+            f"value of their own, {it}.filled(value), or leave them out, {it}.compressed()"
         )
 
 
@@ -68,10 +69,18 @@ def is_real(value) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def check_names(given: Iterable[str], wanted: Iterable[str], whose: str) -> None:
-    """KeyError for what is missing from a state, and for what nobody asks for."""
+def check_dict(given: Any, whose: str) -> None:
+    """TypeError for a state that is no dict."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"the state for {whose} is a {type(given).__name__}; it must be a dict")
+
+
+def check_names(given: Mapping[str, Any], wanted: Iterable[str], whose: str) -> None:
+    """KeyError for what is missing from a state, and for what nobody asks for; TypeError for what
+    is no dict."""
+    check_dict(given, whose)
     missing = sorted(set(wanted) - set(given))
-    extra = sorted(set(given) - set(wanted))
+    extra = sorted(key if isinstance(key, str) else repr(key) for key in set(given) - set(wanted))
     if missing or extra:
         parts = [f"lacks {_some(missing)}"] if missing else []
         parts += [f"holds {_some(extra)}, which {whose} has not"] if extra else []

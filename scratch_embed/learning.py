@@ -25,6 +25,8 @@ from scratch_embed.tensor import Tensor, lean
 class Learning:
     """A model, its optimiser, what they draw by chance, and how many steps they have taken.
 
+    model : with every part that the loss uses and that learns or draws by chance, a Dropout too: of
+        others nothing is saved.
     rng : what batches are drawn from, a Generator or the seed of one.
     loss : draws a batch from the generator, and gives its loss, a Tensor.
     rate : the step size of each step, counted from 0; None leaves what the optimiser has.

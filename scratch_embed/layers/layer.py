@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, ValuesView
 
 import numpy as np
 
-from scratch_embed.arguments import check_flag, check_names, fitted
+from scratch_embed.arguments import check_dict, check_flag, check_names, fitted
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import wrote
 
@@ -46,7 +46,18 @@ class Layer:
         before = vars(self).get(name)
         if _is_weight(before) and value is not None:
             _succeed(name, before.requires_grad, value)
+        if isinstance(before, (list, tuple, dict)) and isinstance(value, (np.ndarray, Tensor)):
+            self._check_left(name, value)
         super().__setattr__(name, value)
+
+    def _check_left(self, name: str, value: object) -> None:
+        """TypeError for one array in the place of a list of weights or layers."""
+        if any(path.startswith(f"{name}.") for path in self._named or ()):
+            raise TypeError(
+                f"{name} holds weights or layers, and a {type(value).__name__} in its place would "
+                f"be none of them: put such into a list again, or write layer.{name}[0].data[...] "
+                "= array for other numbers"
+            )
 
     def __call__(self, *inputs):
         """What the layer computes: each kind of layer writes its own. TypeError for one without."""
@@ -110,6 +121,7 @@ class Layer:
 
         So several can be looked at before any of them changes.
         """
+        check_dict(state, type(self).__name__)
         mine = self._by_path()
         for path in self._places():
             if path in state and path not in mine:

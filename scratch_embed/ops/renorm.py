@@ -47,7 +47,9 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
                 "pass a copy of the table, or max_norm=None"
             )
         factors = max_norm / norms * (1 - hair)
-        weight[rows] *= factors[:, None].astype(weight.dtype)
+        if factors.min() >= np.finfo(weight.dtype).tiny:
+            factors = factors.astype(weight.dtype)  # else the product fits, and the factor does not
+        weight[rows] = weight[rows] * factors[:, None]
         wrote(weight)
         hair = 2 * hair or float(np.finfo(weight.dtype).eps)
 

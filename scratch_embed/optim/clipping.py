@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from scratch_embed.arguments import check_unmasked
 from scratch_embed.lengths import lengths
 from scratch_embed.ops.floats import floating
 from scratch_embed.optim.groups import leaves, listed
@@ -67,6 +68,7 @@ def _squares(grad: np.ndarray | RowGrad) -> float:
 
 
 def _flat(grad: np.ndarray | RowGrad) -> np.ndarray:
+    check_unmasked(grad, "a gradient")
     values = grad.values if isinstance(grad, RowGrad) else np.asarray(grad)
     return np.abs(values).astype(np.float64, copy=False).ravel()
 

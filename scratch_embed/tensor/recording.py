@@ -7,10 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class _Recording(threading.local):  # each Python thread switches its own
-    on = True
-    lean = False  # see `lean`
-    whole = False  # see `whole`
+class _Recording(threading.local):
+    """How many blocks of each kind a Python thread is in: counted, because blocks in generators may
+    end in another order than they began."""
+
+    off = 0
+    leans = 0
+    wholes = 0
+
+    @property
+    def on(self) -> bool:
+        return not self.off
+
+    @property
+    def lean(self) -> bool:
+        return bool(self.leans and not self.wholes)
 
 
 recording = _Recording()
@@ -19,11 +30,11 @@ recording = _Recording()
 @contextmanager
 def no_grad() -> Iterator[None]:
     """Write nothing on the tape inside this block, in this Python thread."""
-    before, recording.on = recording.on, False
+    recording.off += 1
     try:
         yield
     finally:
-        recording.on = before
+        recording.off -= 1
 
 
 @contextmanager
@@ -41,19 +52,18 @@ def lean() -> Iterator[None]:
     >>> x.grad.tolist()
     [2.0, 4.0]
     """
-    before, recording.lean = recording.lean, not recording.whole
+    recording.leans += 1
     try:
         yield
     finally:
-        recording.lean = before
+        recording.leans -= 1
 
 
 @contextmanager
 def whole() -> Iterator[None]:
     """Keep all on the tape inside this block, also where `lean` is asked for: to look at it."""
-    before = recording.whole, recording.lean
-    recording.whole, recording.lean = True, False
+    recording.wholes += 1
     try:
         yield
     finally:
-        recording.whole, recording.lean = before
+        recording.wholes -= 1

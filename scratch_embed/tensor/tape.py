@@ -188,8 +188,12 @@ class Variable:
                 tensor._check_old(total)
             # Sums first: what stops here, as Ctrl-C, leaves no half of the gradients added to.
             sums = [g if tensor.grad is None else _sum(tensor.grad, g) for tensor, g in found]
-            for (tensor, _), total in zip(found, sums):
-                tensor.grad = total
+            before = [tensor.grad for tensor, _ in found]
+            try:
+                _set(found, sums)
+            except BaseException:
+                _set(found, before)
+                raise
 
     def _held(self) -> np.ndarray | None:
         """The numbers, where somebody still holds them."""
@@ -332,6 +336,11 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
                 "copy, as in dout = 2 * dout"
             )
     return found
+
+
+def _set(found: list[tuple[Variable, Any]], grads: list) -> None:
+    for (tensor, _), grad in zip(found, grads):
+        tensor.grad = grad
 
 
 def _sum(grad: np.ndarray | RowGrad, part: np.ndarray | RowGrad) -> np.ndarray | RowGrad:

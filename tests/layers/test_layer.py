@@ -331,3 +331,29 @@ def test_a_number_too_large_for_the_weights_is_loaded_by_nobody():
     state["bias"][1] = np.inf  # was no number before either
     layer.load_state_dict(state)
     assert np.isinf(layer.bias.data[1])
+
+
+def test_one_array_in_the_place_of_a_list_of_weights_is_refused():
+    class Many(Layer):
+        def __init__(self):
+            self.ws = [Tensor(np.ones(2), requires_grad=True) for _ in range(2)]
+            self.name_weights()
+
+    many = Many()
+    for wrong in (np.ones((2, 2)), Tensor(np.ones((2, 2)), requires_grad=True)):
+        with pytest.raises(TypeError, match=r"ws holds weights or layers, and a \w+ in its place"):
+            many.ws = wrong
+    many.ws = [Tensor(np.zeros(2), requires_grad=True), many.ws[1]]
+    assert len(many.parameters()) == 2
+
+
+@pytest.mark.parametrize("state", [None, [1, 2], "weight"])
+def test_a_state_that_is_no_dict_is_told(state):
+    with pytest.raises(TypeError, match="it must be a dict"):
+        layers.Linear(2, 3, rng=0).load_state_dict(state)
+
+
+def test_keys_that_are_no_text_are_told():
+    layer = layers.Linear(2, 3, rng=0)
+    with pytest.raises(KeyError, match="holds 0, which Linear has not"):
+        layer.load_state_dict({**layer.state_dict(), 0: np.ones(2)})

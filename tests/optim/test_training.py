@@ -222,3 +222,11 @@ def test_a_factor_too_small_for_single_precision_does_not_make_zeros():
     assert clip_grad_norm([w], 1e-10) == pytest.approx(5e30)
     np.testing.assert_allclose(w.grad, [6e-11, 8e-11], rtol=1e-6)
     assert w.grad.dtype == np.float32
+
+
+
+def test_a_masked_gradient_is_not_measured():
+    x = Tensor(np.ones(3), requires_grad=True)
+    x.grad = np.ma.array([3.0, 4.0, 100.0], mask=[0, 0, 1])
+    with pytest.raises(TypeError, match="a gradient is a masked array"):
+        clip_grad_norm([x], 1000.0)
