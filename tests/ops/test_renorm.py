@@ -99,3 +99,10 @@ def test_nan_and_infinity_are_left_where_they_are(bad):
 def test_a_limit_that_is_none_is_explained(max_norm, norm_type, words):
     with pytest.raises(ValueError, match=words):
         renorm_(np.ones((2, 2)), [0], max_norm, norm_type)
+
+
+def test_a_row_is_shrunk_by_a_factor_that_its_dtype_does_not_hold():
+    table = np.full((2, 4), 1e22, np.float32)
+    renorm_(table, [1], 1e-25)
+    assert np.linalg.norm(table[1].astype(float)) == pytest.approx(1e-25, rel=1e-5)
+    assert (table[0] == np.float32(1e22)).all()

@@ -224,7 +224,6 @@ def test_a_factor_too_small_for_single_precision_does_not_make_zeros():
     assert w.grad.dtype == np.float32
 
 
-
 def test_a_masked_gradient_is_not_measured():
     x = Tensor(np.ones(3), requires_grad=True)
     x.grad = np.ma.array([3.0, 4.0, 100.0], mask=[0, 0, 1])
