@@ -320,12 +320,13 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
             if tensor.retains_grad:
                 found.append((tensor, dout.copy()))
             parts = list(node.gradients(dout))
-            taken = owners([dout, *arrays(node.saved), *(part for *_, part in parts)])
+            taken = None
             for _, parent, part in parts:
                 if parent in pending:
                     part = _sum(pending[parent][0], part)
-                elif parent.node is None and is_shared(part, taken):  # a leaf owns its `.grad`
-                    part = part.copy()
+                elif parent.node is None:  # a leaf owns its `.grad`
+                    taken = taken or owners([dout, *arrays(node.saved), *(p for *_, p in parts)])
+                    part = part.copy() if is_shared(part, taken) else part
                 pending[parent] = keep(part)
             warn_of_steps(node, tensor._whole())
         if has_changed(arrived):

@@ -247,7 +247,8 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
         if learns and recording.on:
             if recording.lean:
                 args = tuple(a.stand_in() if isinstance(a, Tensor) else a for a in args)
-            args = tuple(list(a) if type(a) is list else a for a in args)  # it may be used again
+            if list in map(type, args):  # which the caller may use again
+                args = tuple(list(a) if type(a) is list else a for a in args)
             result.requires_grad = True
             result.node = Node(
                 next(clock), name, args, options, saved, keep_all(saved),
