@@ -78,4 +78,5 @@ def _sides(part: Part, at: tuple[int, ...], step: float) -> tuple[np.ndarray, np
         with np.errstate(all="ignore"):
             outs.append(np.array(part.node.forward(*given, **part.node.options)[0]))
     below, here, above = outs
-    return (here - below) / h, (above - here) / h
+    with np.errstate(all="ignore"):  # infinity less infinity, of what is masked
+        return (here - below) / h, (above - here) / h

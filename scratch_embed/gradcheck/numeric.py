@@ -98,7 +98,7 @@ class Loss:
 
     def rounding(self) -> float:
         """How much rounding the last sum alone leaves in L, if every product has its own error."""
-        with no_grad():
+        with no_grad(), np.errstate(invalid="ignore"):  # 0 times infinity, of what is masked
             products = np.abs(self.fn(*self.tensors).data * self.cotangent)
         return float(np.finfo(float).eps * products.sum())
 
@@ -145,12 +145,15 @@ class Line:
         return float(np.abs(self.tensor.data).max(initial=0))
 
     def step(self, h: float) -> float:
-        """The step nearest to h * scale for which x + h is a floating-point number."""
+        """A step near to h * scale for which x + h and x - h are floating-point numbers."""
         h *= self.scale
         if self.index is None:
             return h
         x = float(self.tensor.data[self.index].real)
-        return (x + h) - x if np.isfinite(x) else h  # infinity stays where it is
+        if not np.isfinite(x):  # infinity stays where it is
+            return h
+        # Away from 0 numbers lie farther apart, beside a power of two on one side only.
+        return x - (x - ((x + h) - x)) or (x + h) - x
 
 
 class Measured(NamedTuple):

@@ -18,6 +18,7 @@ from scratch_embed.gradcheck.numeric import central, moved
 from scratch_embed.gradcheck.place import Place
 
 ASIDE = 1e-5  # how far beside the point
+NEARER = 1 / 32  # of that: at a corner slopes are the same there, and else nearer to the one here
 STEP = 1e-3  # of ASIDE: nudges there lead to no other corner
 SAME = 2e-4  # of the largest number: what is curved differs by as much beside the point
 OTHER = 1e-2  # of the same: how far slopes are from those at the point where that is a corner
@@ -55,7 +56,7 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
         for order in (1, -1):
             search.begin(low, high, order)
             if not search.wrong.any():
-                return True
+                return search.is_steady()
             turned |= np.abs(search.found - here) > OTHER * search.size
     return bool(turned.any()) and (search.goes_on(turned) or search.is_a_mean())
 
@@ -70,7 +71,10 @@ def is_in_reach(point, place: Place) -> bool:
     search, found = _Search(point, [place]), []
     for _ in range(AROUND):
         search.begin()
-        found.append(float(search.found[0]))
+        if search.is_steady():
+            found.append(float(search.found[0]))
+    if not found:
+        return False
     low, high = min(found), max(found)
     between = [s for s in found if min(s - low, high - s) > OTHER * (high - low)]
     several = len(between) > ACROSS
@@ -121,7 +125,7 @@ class _Search:
             self.settle()
             if self.wrong.sum() > before[1].sum():
                 self.ways, self.wrong, self.found = before
-        return not self.wrong.any()
+        return not self.wrong.any() and self.is_steady()
 
     def is_a_mean(self) -> bool:
         """Whether backward lies between slopes beside the point, all of its entries at once."""
@@ -132,8 +136,9 @@ class _Search:
             self.begin()
             if not self.told.all():
                 return False
-            slopes.append(self.found)
-        return lies_between(np.array(slopes), self.stated, SAME * self.size)
+            if self.is_steady():
+                slopes.append(self.found)
+        return bool(slopes) and lies_between(np.array(slopes), self.stated, SAME * self.size)
 
     def settle(self) -> None:
         """Let entries change places for as long as that makes fewer wrong."""
@@ -167,16 +172,25 @@ class _Search:
 
     def look(self) -> None:
         """Measure what the slopes are there."""
+        self.found, noise = self.slopes()
+        doubt, self.gaps = SAME * self.size, np.abs(self.found - self.stated)
+        self.told = noise <= doubt
+        self.wrong = ~(self.told & (self.gaps <= doubt))
+
+    def is_steady(self) -> bool:
+        """Whether the slopes are the same nearer to the point, on the same side."""
+        nearer, noise = self.slopes(NEARER)
+        return bool((np.abs(nearer - self.found) <= SAME * self.size + noise).all())
+
+    def slopes(self, part: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Of all places, so far along the way to where it stands; and their noise."""
         tensors, found = self.point.checked, []
-        sizes = [ASIDE * max(1.0, float(np.abs(t.data).max(initial=0))) for t in tensors]
+        sizes = [part * ASIDE * max(1.0, float(np.abs(t.data).max(initial=0))) for t in tensors]
         with moved(tensors, [size * way for size, way in zip(sizes, self.ways)]):
             for place in self.places:
                 line = self.point.line(tensors[place.position], place.index, place.direction)
-                found.append(central(line, self.point.noise, ASIDE * STEP))
-        self.found = np.array([got.value for got in found])
-        doubt, self.gaps = SAME * self.size, np.abs(self.found - self.stated)
-        self.told = 8 * np.array([got.noise for got in found]) <= doubt
-        self.wrong = ~(self.told & (self.gaps <= doubt))
+                found.append(central(line, self.point.noise, part * ASIDE * STEP))
+        return np.array([got.value for got in found]), 8 * np.array([got.noise for got in found])
 
 
 def lies_between(points: np.ndarray, target: np.ndarray, allowed: float) -> bool:

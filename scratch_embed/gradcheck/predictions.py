@@ -56,7 +56,8 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-7) -> bool:
 
 def rounding(part: Part) -> float:
     """What rounding may leave of a gradient that is 0: of a softmax over one column, say."""
-    loss = float(np.abs(part.dout * part.out).sum())
+    with np.errstate(invalid="ignore"):  # 0 times infinity, of what is masked
+        loss = float(np.abs(part.dout * part.out).sum())
     size = float(np.abs(part.tensor.data).max(initial=0)) or 1.0
     return 1e3 * np.finfo(float).eps * loss / size
 

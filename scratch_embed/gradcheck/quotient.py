@@ -37,7 +37,7 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
     if not (is_real(h) and 0 < h < np.inf):
         raise ValueError(f"h is {h!r}; it must be a finite number above 0, as 1e-5")
     array = np.array(array_of(array, "array"), dtype=np.float64)
-    steps = (array + h) - array  # what x really moves by, of which h itself may differ
+    steps = array - (array - ((array + h) - array))  # what x really moves by, up and down
     still = np.argwhere(steps == 0)
     if len(still):
         at = tuple(map(int, still[0]))

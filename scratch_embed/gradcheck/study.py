@@ -195,8 +195,9 @@ def exact(fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0) -> bool | 
 
     Small integers take the place of the data and of the cotangent, so nothing is rounded. Where
     fn is linear or quadratic in each entry the central difference has no truncation either, and
-    equality is the honest test: True or False. None where fn is not of that kind: its values are
-    no whole numbers, or its second differences are not all the same.
+    equality is the honest test: True or False (also where options ask for another gradient than the
+    derivative, as padding_idx does). None where fn is not of that kind: its values are no whole
+    numbers, or its second differences are not all the same.
 
     >>> from scratch_embed.functional import lookup, tanh
     >>> E = Tensor(np.ones((3, 2)), requires_grad=True)
@@ -210,9 +211,10 @@ def exact(fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0) -> bool | 
     same = True
     with holding(checked), np.errstate(all="ignore"):
         for tensor in checked:
-            tensor.data = rng.integers(-2, 3, tensor.shape).astype(float)
+            tensor.data = rng.choice([-2.0, -1.0, 1.0, 2.0], tensor.shape)  # 0 would hide a factor
         out = fn(*tensors)
-        loss = Loss(fn, tensors, rng.integers(-9, 10, out.shape).astype(float))
+        signs = rng.choice([-1.0, 1.0], out.shape)
+        loss = Loss(fn, tensors, signs * rng.integers(1, 10, out.shape))
         grads = gradients(out, loss.cotangent, checked)
         for tensor, grad in zip(checked, grads):
             for index in np.ndindex(tensor.shape):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -325,3 +327,35 @@ def test_the_larger_of_two_tensors_that_stand_where_it_is_clipped(shape, mode):
             for n in (1, 2)
         )
         assert right.passed and not wrong.passed
+
+
+SMOOTH = {  # a place, forward, and a derivative that is not it
+    "one large number": ([130993.167], np.sin, lambda x: -np.cos(x)),
+    "beside a large number": ([0.22, -1.01, 126304.054], np.tanh, lambda x: 1 - np.tanh(x)),
+    "fast": ([5.3, 1.7], lambda x: np.sin(3217 * x), lambda x: 3072 * np.cos(3217 * x)),
+    "near the end": ([4.28e-7], np.log, lambda x: 1 / (2 * x + 1e-6)),
+    "near a pole": ([4.28e-7], lambda x: 1 / x, lambda x: -0.5 / x**2),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_what_is_curved_is_no_corner(name, mode):
+    """However much the slope differs a little beside the point: nearer to it, it does not."""
+    x, forward, wrong = SMOOTH[name]
+    op = differentiable(lambda x: (forward(x), x), lambda g, x: g * wrong(x), name="curved")
+    report = gradcheck(op, leaf(x), mode=mode)
+    assert not report.passed and "a corner" not in str(report)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_output_that_is_masked_by_infinity_is_judged(times):
+    kept = np.tril(np.ones((3, 3), bool))
+    x = np.random.default_rng(1).normal(size=(3, 3))
+    mask = differentiable(
+        lambda x: (np.where(kept, x, -np.inf), 0), lambda g, _: times * np.where(kept, g, 0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gradcheck(lambda x: F.softmax(mask(x)), leaf(x)).passed == (times == 1)
+        gradcheck(mask, leaf(x))

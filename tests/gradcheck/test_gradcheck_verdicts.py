@@ -7,7 +7,7 @@ import pytest
 
 from scratch_embed import Embedding, Tensor, differentiable, kernels
 from scratch_embed import functional as F
-from scratch_embed.gradcheck import catalogue, exact, gradcheck, reentrant, step_study
+from scratch_embed.gradcheck import catalogue, exact, gradcheck, reentrant, slopes, step_study
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG
 from tests.gradcheck import planted
@@ -348,3 +348,19 @@ def test_a_tensor_that_fn_does_not_look_at_is_not_passed():
     both = gradcheck(lambda T, E: F.lookup(T, [0, 1]) + F.lookup(T, [2, 2]), given, table)
     assert not both.passed and "fn does not use E" in str(both)
     assert gradcheck(lambda T: F.lookup(T, [0, 1]) * 0.0, given).passed  # used, and of slope 0
+
+
+def test_exact_is_not_blind_to_a_factor():
+    for seed in range(20):
+        for shape in ((), (1, 1), (3,)):
+            wrong = differentiable(lambda x: (x.sum(), x), lambda g, x: -7 * g * np.ones(x.shape))
+            assert not exact(wrong, leaf(*shape), seed=seed)
+            square = differentiable(lambda x: (x * x, x), lambda g, x: g * x)
+            assert not exact(square, leaf(*shape), seed=seed)
+
+
+@pytest.mark.parametrize("power", [34, 35])
+def test_a_nudge_is_as_long_up_as_down_beside_a_power_of_two(power):
+    for sign in (1, -1):
+        x = sign * 2.0**power
+        assert slopes(lambda w: w.sum() - x, [x]).tolist() == [1.0]  # noqa: B023
