@@ -142,6 +142,8 @@ def dout_cut_off(case: Case) -> str | None:
     """Only where dout is positive: guided backpropagation, and its forebear that looks at no x."""
     if case.dout.shape != case.right.shape:
         return None
+    if not (case.dout < 0).any() and any(g.any() for g in answers(case.part, -case.dout)):
+        return None  # nothing was below 0, and what is comes through
     guided = np.where(case.dout > 0, case.right, 0)
     return "" if case.is_like(guided) or case.is_like(np.maximum(case.dout, 0)) else None
 

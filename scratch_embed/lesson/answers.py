@@ -196,7 +196,8 @@ def _beyond(value: float, asked: str) -> str:
     """Of a number that is near to the answer, and that none can be as is asked for."""
     if "cosine" in asked and abs(value) > 1:
         return "No cosine is above 1."
-    if SHARE.search(asked) and not 0 <= value <= (SCALES["%"] ** -1 if PER.search(asked) else 1):
+    most = 1 / SCALES["%"] if PER.search(asked) else 1
+    if "what share" in asked and not 0 <= value <= most:  # in others names share a row
         return "A share is between nothing and all."
     return ""
 

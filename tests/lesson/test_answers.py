@@ -27,6 +27,7 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("3 rows", 3, {"asked": "How many rows get a gradient?"}),
         ("1 row", 1, {"asked": "How many rows get a gradient?"}),
         ("0.25 nats", 0.25, {"asked": "How much is the loss? nats"}),
+        ("2.9", 2.92, {"asked": "how many of them will share a row?", "tolerance": 0.5}),
         ("53 %", 53.5, {"asked": "in how many of 100 sums ...", "tolerance": 10}),
         ("59 per cent", 59, {"asked": "What share is left, in percent?"}), ("59 percent", 0.59, {}),
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),
