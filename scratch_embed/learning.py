@@ -77,15 +77,19 @@ class Learning:
 
     def _retaken(self) -> float:
         """A step, or none and nothing drawn."""
-        generators, step = [self.rng, *self.model.generators()], self.step
+        generators, step = self._generators(), self.step
         drawn = [rng.bit_generator.state for rng in generators]
         try:
             return self._take()
         except BaseException:
-            with uninterrupted():
-                for rng, state in zip(generators, drawn if self.step == step else ()):
-                    rng.bit_generator.state = state
+            if self.step == step:
+                with uninterrupted():
+                    _rewind(generators, drawn)
             raise
+
+    def _generators(self) -> list[np.random.Generator]:
+        """What batches are drawn from, and what the parts of the model draw from."""
+        return [self.rng, *self.model.generators()]
 
     def _take(self) -> float:
         rule = self.optimizer
@@ -133,11 +137,12 @@ class Learning:
 
     def state_dict(self) -> dict:
         """What a checkpoint holds."""
+        own, *others = (rng.bit_generator.state for rng in self._generators())
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "rng": self.rng.bit_generator.state,
-            "rngs of layers": [rng.bit_generator.state for rng in self.model.generators()],
+            "rng": own,
+            "rngs of layers": others,
             "step": self.step,
         }
 
@@ -152,7 +157,7 @@ class Learning:
             raise KeyError(f"the state lacks {names}: it is not what Learning.state_dict() made")
         step = check_count(state["step"], "state['step']", 0)
         load = [self.model.loading(state["model"]), self.optimizer.loading(state["optimizer"])]
-        generators = [self.rng, *self.model.generators()]
+        generators = self._generators()
         drawn = [state["rng"], *state["rngs of layers"]]
         if len(drawn) != len(generators):
             raise ValueError(
@@ -167,6 +172,10 @@ class Learning:
         with uninterrupted():
             for put in load:
                 put()
-            for rng, each in zip(generators, drawn):
-                rng.bit_generator.state = each
+            _rewind(generators, drawn)
             self.step = step
+
+
+def _rewind(generators: list[np.random.Generator], drawn: list[dict]) -> None:
+    for rng, state in zip(generators, drawn):
+        rng.bit_generator.state = state

@@ -1,4 +1,4 @@
-"""Lengths of vectors, also of those whose squares no float could hold."""
+"""Lengths of vectors, also of those whose squares no float holds, and factors that none holds."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def lengths(rows: np.ndarray, p: float = 2.0) -> np.ndarray:
         largest = near_one.max(axis=-1, initial=0)
         near_one /= np.where(largest, largest, 1)[..., None]
     return np.ldexp(np.linalg.norm(near_one, ord=p, axis=-1) * largest, exponent)
+
+
+def scaled(array: np.ndarray, factor: float | np.ndarray) -> np.ndarray:
+    """array * factor in the dtype of the array, also where that holds the product and not a factor.
+
+    >>> scaled(np.float32([2.0**100]), 2.0**-160).tolist() == [2.0**-60]
+    True
+    """
+    if np.min(factor) < np.finfo(array.dtype).tiny:
+        return (array * np.float64(factor)).astype(array.dtype)
+    return array * np.asarray(factor, array.dtype)

@@ -73,10 +73,9 @@ def _sides(part: Part, at: tuple[int, ...], step: float) -> tuple[np.ndarray, np
     x = given[part.place] = given[part.place].astype(float)
     start, h = x[at], step * max(1.0, float(np.abs(x).max()))
     outs = []
-    for moved in (start - h, start, start + h):
-        x[at] = moved
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # infinity less infinity too, of what is masked
+        for moved in (start - h, start, start + h):
+            x[at] = moved
             outs.append(np.array(part.node.forward(*given, **part.node.options)[0]))
-    below, here, above = outs
-    with np.errstate(all="ignore"):  # infinity less infinity, of what is masked
+        below, here, above = outs
         return (here - below) / h, (above - here) / h

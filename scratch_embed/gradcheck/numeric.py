@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.quotient import quotient
+from scratch_embed.gradcheck.quotient import exact_step, quotient
 from scratch_embed.tensor import Tensor, no_grad
 
 EPS = float(np.finfo(float).eps)
@@ -152,8 +152,7 @@ class Line:
         x = float(self.tensor.data[self.index].real)
         if not np.isfinite(x):  # infinity stays where it is
             return h
-        # Away from 0 numbers lie farther apart, beside a power of two on one side only.
-        return x - (x - ((x + h) - x)) or (x + h) - x
+        return exact_step(x, h) or (x + h) - x
 
 
 class Measured(NamedTuple):

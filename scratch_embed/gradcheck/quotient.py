@@ -17,6 +17,12 @@ def quotient(f: Callable[[float], float], h: float) -> float:
     return (f(h) - f(-h)) / (2 * h)
 
 
+def exact_step(x, h: float):
+    """A step near to h by which every number of x really moves, up and down alike; 0 where it does
+    not. (Beside a power of two numbers lie farther apart on one side.)"""
+    return x - (x - ((x + h) - x))
+
+
 def moved(array: np.ndarray, index: tuple[int, ...], by: float) -> np.ndarray:
     """A copy of the array in which one entry is larger by `by`."""
     array = np.array(array, dtype=np.float64)
@@ -37,7 +43,7 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
     if not (is_real(h) and 0 < h < np.inf):
         raise ValueError(f"h is {h!r}; it must be a finite number above 0, as 1e-5")
     array = np.array(array_of(array, "array"), dtype=np.float64)
-    steps = array - (array - ((array + h) - array))  # what x really moves by, up and down
+    steps = exact_step(array, h)
     still = np.argwhere(steps == 0)
     if len(still):
         at = tuple(map(int, still[0]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from scratch_embed.arguments import is_real
 from scratch_embed.kernels.ids import check_ids
-from scratch_embed.lengths import lengths
+from scratch_embed.lengths import lengths, scaled
 from scratch_embed.watch import wrote
 
 LEAST_P = 0.1
@@ -47,9 +47,7 @@ def renorm_(weight: np.ndarray, ids: np.ndarray, max_norm: float, norm_type: flo
                 "pass a copy of the table, or max_norm=None"
             )
         factors = max_norm / norms * (1 - hair)
-        if factors.min() >= np.finfo(weight.dtype).tiny:
-            factors = factors.astype(weight.dtype)  # else the product fits, and the factor does not
-        weight[rows] = weight[rows] * factors[:, None]
+        weight[rows] = scaled(weight[rows], factors[:, None])
         wrote(weight)
         hair = 2 * hair or float(np.finfo(weight.dtype).eps)
 

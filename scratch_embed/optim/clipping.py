@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from scratch_embed.arguments import check_unmasked
-from scratch_embed.lengths import lengths
+from scratch_embed.lengths import lengths, scaled
 from scratch_embed.ops.floats import floating
 from scratch_embed.optim.groups import leaves, listed
 from scratch_embed.optim.options import in_range
@@ -76,7 +76,4 @@ def _flat(grad: np.ndarray | RowGrad) -> np.ndarray:
 def _times(grad: np.ndarray | RowGrad, factor: float) -> np.ndarray | RowGrad:
     if isinstance(grad, RowGrad):
         return RowGrad(grad.rows, _times(grad.values, factor), grad.shape)
-    grad = floating(grad)  # a factor below 1 is 0 as a whole number
-    if factor < np.finfo(grad.dtype).tiny:  # float32 holds the product, and not the factor
-        return (grad * np.float64(factor)).astype(grad.dtype)
-    return grad * grad.dtype.type(factor)
+    return scaled(floating(grad), factor)  # a factor below 1 is 0 as a whole number

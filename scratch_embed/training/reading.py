@@ -22,9 +22,10 @@ def source(text: str | None) -> Source:
     left_out = []
 
     def ours(path: Path) -> bool:
-        if path.name == "vectors.txt" and begun_in(path.parent):
+        found = path.name == "vectors.txt" and begun_in(path.parent)
+        if found:
             left_out.append(str(path))
-        return str(path) in left_out
+        return found
 
     opened = open_source(text, without=ours)
     if left_out:

@@ -59,14 +59,9 @@ class Run:
         for option in READ:
             if _names(getattr(self.options, option, None), path):
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
-        if name not in WRITTEN and path.is_file() and not self.begun:
+        if name not in WRITTEN and path.is_file() and not begun_in(self.options.out):
             raise _written_by_nobody(path)
         return path
-
-    @property
-    def begun(self) -> bool:
-        """Whether a run of ours has begun in the folder, this one or an earlier one."""
-        return begun_in(self.options.out)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -108,7 +103,7 @@ class Run:
 
 
 def begun_in(folder: Path) -> bool:
-    """Whether a run of ours has begun in a folder."""
+    """Whether a run of ours has begun in a folder, a new one or an earlier one."""
     return _has(folder, *ENDED, IDS)
 
 
