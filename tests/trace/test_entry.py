@@ -14,8 +14,8 @@ from scratch_embed.models import NextToken
 from scratch_embed.tensor import differentiable
 from scratch_embed.trace import replay, slopes, trace
 from scratch_embed.trace.choice import Choice, first, moved
-from scratch_embed.trace.entry import AGREES, DIFFERS
 from scratch_embed.trace.forwards import forward_entry
+from scratch_embed.trace.nudge import AGREES, DIFFERS
 from scratch_embed.trace.rule import in_names
 
 IDS = np.array([[1, 3, 1], [0, 1, 4]])  # row 1 is read three times
@@ -313,7 +313,7 @@ def test_products_count_as_work(monkeypatch):
     """The tied loss reads few numbers and multiplies many: 6 h of 4, a table of 5 rows, 3 times."""
     walk = trace(MAKE["tied"]())
     assert replay.products(walk.forward[0]) == 3 * 24 * 5
-    monkeypatch.setattr("scratch_embed.trace.entry.LARGE", replay.STEP + 100)
+    monkeypatch.setattr("scratch_embed.trace.nudge.LARGE", replay.STEP + 100)
     assert "agrees" in walk.entry(2).text()
     monkeypatch.setattr(replay, "PRODUCTS", 1)
     assert "no nudge" in walk.entry(2).text()

@@ -23,7 +23,7 @@ def leaf(*shape: int, seed: int = 0, positive: bool = False) -> Tensor:
 
 
 def test_what_would_take_long_is_not_nudged(monkeypatch):
-    monkeypatch.setattr("scratch_embed.trace.entry.LARGE", 10)
+    monkeypatch.setattr("scratch_embed.trace.nudge.LARGE", 10)
     assert "no nudge: it would compute more than 10 numbers" in trace(leaf(3).sum()).entry(2).text()
 
 

@@ -54,6 +54,7 @@ __all__ = ["Index", "Slopes", "entry", "slopes"]
 EPS = float(np.finfo(float).eps)
 H = 1e-5
 NEAREST = 1e-8  # so small is the nudge of a number near 0, where a kink or a pole may be
+CLOSER = 16  # times shorter is the next nudge
 OWN = 1e-3  # of the number: one that is smaller still, where rounding lets it
 
 
@@ -68,19 +69,38 @@ def slopes(at: ForwardStep, place: int, index: Index) -> Slopes:
 
 
 def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
-    """By two forward runs. A linear operation may take a step of 1, and is measured exactly."""
+    """By two forward runs, or more where they do not agree with those of a shorter nudge. A linear
+    operation may take a step of 1, and is measured exactly."""
     array, linear = at.inputs[place].value, at.node.backward in LINEAR
-    own = OWN * (abs(float(array[index])) or 1.0)
-    h = 1.0 if linear else min(H, max(NEAREST, own))
+
+    def slope(h: float) -> np.ndarray:
+        return quotient(lambda h: rerun(at, {place: moved(array, index, h)}), h)
+
     with np.errstate(all="ignore"):  # it may lead to where there is no number
-        found = quotient(lambda h: rerun(at, {place: moved(array, index, h)}), h)
-        if own < NEAREST and not linear:
-            near = quotient(lambda h: rerun(at, {place: moved(array, index, h)}), own)
-            if (EPS * np.abs(at.out) / own <= 1e-6 * np.abs(near))[near != 0].all():
-                found, h = near, own
+        h = 1.0 if linear else _settled(slope, at.out, abs(float(array[index])))
+        found = slope(h)
     places = np.argwhere(found)
     told = "1" if linear else f"measured, by a nudge of {h:.2g}"
     return Slopes(places, taken(found, places), lambda o: (told,), measured=not linear)
+
+
+def _settled(slope: Callable[[float], np.ndarray], out: np.ndarray, x: float) -> float:
+    """A nudge of x that a shorter one bears out, beyond rounding: sin(100,000 x) wants one of its
+    own, and so does a number near 0."""
+    own = OWN * (x or 1.0)
+    h = min(H, max(NEAREST, own))
+    if own < NEAREST:
+        near = slope(own)
+        if (EPS * np.abs(out) / own <= 1e-6 * np.abs(near))[near != 0].all():
+            return own
+    found = slope(h)
+    while h > NEAREST:
+        shorter = slope(h / CLOSER)
+        doubt = 1e-6 * np.abs(shorter) + 8 * EPS * np.abs(out) * CLOSER / h
+        if not (np.abs(found - shorter) > doubt).any():
+            break
+        h, found = h / CLOSER, shorter
+    return h
 
 
 RULES: dict[Callable, Rule] = dict.fromkeys(entrywise.UNARY, entrywise.unary) | {

@@ -1,0 +1,300 @@
+"""The nudge of one entry: how far the loss moves with it, beside what backward made of it.
+
+    loss with E[1,0] + 1e-05 = 1.2345746
+    loss with E[1,0] - 1e-05 = 1.2345730
+    nudge = 1.588e-06 / 2e-05 = 0.0794
+    backward made 0.0794: agrees
+
+Beside a large loss the quotient of a small gradient is rounding, and tells nothing. Then the step
+is nudged by itself: how far sum(out * what arrives) moves, to which only what changes is added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scratch_embed.gradcheck.numeric import EPS, Measured, clearer, is_kink, loss_noise
+from scratch_embed.gradcheck.numeric import Line as Way
+from scratch_embed.gradcheck.walk import padding_of
+from scratch_embed.look.numbers import number
+from scratch_embed.ops.bag import BagSaved
+from scratch_embed.ops.lookup import LookupSaved
+from scratch_embed.rows import RowGrad
+from scratch_embed.tensor import Tensor
+from scratch_embed.trace import replay
+from scratch_embed.trace.replay import Use
+from scratch_embed.trace.slopes.slope import entry, short
+from scratch_embed.trace.walk import Part
+from scratch_embed.working import Line
+
+if TYPE_CHECKING:
+    from scratch_embed.trace import Trace
+
+STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
+ROUNDING = 8 * EPS  # of a loss, beside its size
+LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
+TELLS = 1e-2  # of a gradient: with less doubt than this, right is told from wrong
+TINY = 1e-5  # of a number near 0: a nudge of it
+BESIDE = 1e-7  # how far beside a kink it is asked what backward makes there
+TRIES = 16  # of such places
+LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
+RANDOM = "no verdict, for forward gives other numbers every time"
+AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
+ALONE = f"{AGREES}, by a nudge of this step alone; beside the loss it is too small to tell"
+ASTRAY = f"{DIFFERS}, as what arrives does: this step is right"
+KINK = "on a kink, where it lies between the slopes from left and right; one entry tells no more"
+KINKS = "on a kink of several numbers at once, where none is right; this step is right by itself"
+PIECE = "on a kink of several numbers at once; it is the slope of this step at a place beside it"
+
+
+def value_at(grad: np.ndarray | RowGrad, index: tuple[int, ...]) -> float:
+    """An entry of a gradient; of a RowGrad 0 where it holds no such row."""
+    if not isinstance(grad, RowGrad):
+        return grad[index].item()
+    found = np.flatnonzero(grad.rows == index[0])
+    return grad.values[(found[0], *index[1:])].item() if len(found) else 0.0
+
+
+class Asked(NamedTuple):
+    """The entry whose gradient is asked for: what backward made of it, and from what."""
+
+    trace: Trace
+    use: Use
+    index: tuple[int, ...]
+    value: float
+    incoming: np.ndarray
+    single: bool  # float32
+
+    def loss(self) -> Callable[[float], float]:
+        """t -> the loss with the entry larger by t."""
+        return replay.along(self.trace, [self.use], self.index)
+
+    def step_alone(self, at: np.ndarray) -> tuple[Way, float]:
+        """How far sum(out * incoming) of this step moves with the entry, its input being `at`; and
+        the rounding of that."""
+        start, given = (np.array(replay.wide(array)) for array in (at, self.incoming))
+        moving = Tensor(start)
+        here = self._out(start)
+        largest = 0.0
+
+        def moves() -> float:
+            nonlocal largest
+            out = self._out(moving.data)
+            moved = out != here
+            largest = max(largest, float(np.abs(here * given)[moved].sum()))
+            return float(((out - here)[moved] * given[moved]).sum())
+
+        way = Way(moves, moving, self.index)
+        way(way.step(STEPS[0]))
+        return way, loss_noise(way, EPS * largest)
+
+    def draws(self) -> bool:
+        """Whether forward of this step gives other numbers every time."""
+        one, two = (self._out(self.use.value) for _ in range(2))
+        return not np.array_equal(one, two, equal_nan=True)
+
+    def _out(self, at: np.ndarray) -> np.ndarray:
+        return replay.rerun(self.use.at, {self.use.place: at.copy()})
+
+
+class Quotient(NamedTuple):
+    """(above - below) / 2h, of the loss with the entry larger and smaller by h."""
+
+    slope: float
+    h: float
+    above: float
+    below: float
+
+    def rounding(self) -> float:
+        return ROUNDING * abs(self.above) / self.h
+
+
+@np.errstate(all="ignore")  # a step may lead to where there is no number
+def nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> list[Line]:
+    """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
+    value, single = value_at(part.value, index), part.value.dtype == np.float32
+    if replay.work(trace, [use], LARGE) > LARGE:
+        return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
+    asked = Asked(trace, use, index, value, incoming, single)
+    found = _measured(asked.loss(), value, single, abs(float(use.value[index])))
+    if not math.isfinite(value) or not math.isfinite(found.slope):
+        return [Line("", (f"backward made {short(value)}; no nudge tells what is not finite",))]
+    verdict, found = _verdict(asked, found)
+    name, digits = entry(use.name, index), 6 - round(math.log10(found.h))
+    alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
+    quotient = f"{short(found.above - found.below)} / {2 * found.h:g}", short(found.slope)
+    return [
+        Line(
+            f"{trace.loss} with {name} + {found.h:g}", (number(found.above, digits),), found.above
+        ),
+        Line(
+            f"{trace.loss} with {name} - {found.h:g}", (number(found.below, digits),), found.below
+        ),
+        Line("nudge", quotient, found.slope),
+        Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
+    ]
+
+
+def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
+    """What is to be said of the gradient, and the quotient that says it."""
+    f, value, single, option = asked.loss(), asked.value, asked.single, _option(asked)
+    if asked.draws():
+        return RANDOM, found
+    if _judge(found, value, single):
+        return (AGREES if option else _closely(asked, found)), found
+    if option:
+        return option, found
+    if _draws(f):
+        return RANDOM, found
+    if _is_kink(f, value):
+        return KINK, found
+    if _falls_to(f, value, single):
+        return f"{AGREES}: with smaller nudges the quotient falls to it", found
+    if single:
+        fine = value_at(replay.in_double(asked.trace, asked.use), asked.index)
+        found = _measured(f, fine, False, abs(float(asked.use.value[asked.index])))
+        if _judge(found, fine, False):
+            return f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away", found
+    return _by_itself(asked), found
+
+
+def _closely(asked: Asked, found: Quotient) -> str:
+    """The verdict where loss and gradient agree, if only because the loss hides what they do."""
+    value, doubt = asked.value, LEAST + found.rounding()
+    if doubt <= TELLS * max(abs(value), abs(found.slope)):
+        return AGREES
+    way, noise = asked.step_alone(asked.use.value)
+    alone = clearer(way, noise)
+    if asked.single and not _near(alone, value, asked.single):
+        value = value_at(replay.in_double(asked.trace, asked.use), asked.index)
+    if not math.isfinite(alone.value):
+        return f"{AGREES} within {doubt:.0e}, and no nudge tells more"
+    if not _near(alone, value, asked.single):
+        if is_kink(way, value, noise):
+            return KINK
+        return f"{DIFFERS}: a nudge of this step alone, which tells more, is {short(alone.value)}"
+    doubt = 8 * alone.noise
+    if doubt > TELLS * max(abs(value), abs(alone.value)):
+        return f"{AGREES} within {doubt:.0e}, and no nudge tells more"
+    return ALONE if abs(found.slope - value) > TELLS * abs(value) else AGREES
+
+
+def _near(alone: Measured, value: float, single: bool) -> bool:
+    """Whether a step by itself moves as far as its backward says."""
+    allowed = (1e-4 if single else 1e-6) * max(abs(alone.value), abs(value))
+    return abs(alone.value - value) <= allowed + 8 * alone.noise
+
+
+def _by_itself(asked: Asked) -> str:
+    """The verdict where a gradient differs: is this step right by itself, whatever arrives?"""
+    way, noise = asked.step_alone(asked.use.value)
+    if _near(clearer(way, noise), asked.value, asked.single):
+        return KINKS if _is_kink(asked.loss()) else ASTRAY
+    if is_kink(way, asked.value, noise):
+        return f"{ASTRAY} by itself, on a kink"
+    return PIECE if is_kink(way, None, noise) and _is_right_beside(asked) else DIFFERS
+
+
+def _is_right_beside(asked: Asked) -> bool:
+    """Whether backward made what it makes at a place close by, and is the slope there: so it may be
+    where three numbers to be sorted are equal, of which each moves the others."""
+    use, rng = asked.use, np.random.default_rng(0)
+    for _ in range(TRIES):
+        at = use.value + BESIDE * rng.standard_normal(use.value.shape)
+        way, noise = asked.step_alone(at)
+        alone = clearer(way, noise)
+        there = value_at(replay.gradient(use, at, asked.incoming.copy()), asked.index)
+        if _near(alone, there, asked.single) and math.isclose(there, asked.value, rel_tol=1e-4):
+            return True
+    return False
+
+
+def _measured(f: Callable[[float], float], value: float, single: bool, x: float) -> Quotient:
+    """The quotient of the first step that agrees; where none does, of the largest that leads to
+    numbers.
+
+    Last comes a step much smaller than the number `x` that is nudged, as 1/x needs near 0.
+
+    A kink, as of relu, between -h and h bends the quotient; of a smaller h it lies outside. But its
+    rounding is larger: where it has not moved beyond that, it says what the first one says.
+    """
+    found, own = [], TINY * x
+    for h in (*STEPS, *[own] * (0 < own < STEPS[-1])):
+        above, below = f(h), f(-h)
+        now = Quotient((above - below) / (2 * h), h, above, below)
+        found.append(now)
+        if _judge(now, value, single):
+            first = found[0].slope
+            if h == STEPS[0] or not math.isfinite(first):
+                return now
+            if abs(now.slope - first) > now.rounding() or _bends(f, first, first - value):
+                return now
+        if not math.isfinite(now.slope):
+            continue
+        told = now.rounding() <= TELLS * max(
+            abs(value), abs(now.slope)
+        )  # or a smaller tells nothing
+        if not told and (value or h < STEPS[0]):  # of 0 one more: the first may end beyond a kink
+            break
+    return next((each for each in found if math.isfinite(each.slope)), found[0])
+
+
+def _bends(f: Callable[[float], float], slope: float, gap: float) -> bool:
+    """Whether curvature may explain a gap: the quotient of a step twice as long is off by more."""
+    h = 2 * STEPS[0]
+    return bool(abs((f(h) - f(-h)) / (2 * h) - slope) > abs(gap))
+
+
+def _judge(found: Quotient, value: float, single: bool) -> bool:
+    """Whether nudge and backward agree, up to the rounding of the loss and of the gradient."""
+    if not math.isfinite(found.slope):  # the nudge led to a pole, or out of the domain
+        return False
+    allowed = (1e-4 if single else 1e-6) * max(abs(found.slope), abs(value))
+    return abs(found.slope - value) <= allowed + LEAST + found.rounding()
+
+
+def _draws(f: Callable[[float], float]) -> bool:
+    """Whether forward gives other numbers every time; of few coins two throws may be alike."""
+    return len({f(0.0) for _ in range(8)}) > 1
+
+
+def _is_kink(f: Callable[[float], float], value: float | None = None) -> bool:
+    """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
+    here = f(0.0)
+    sides = [sorted(((here - f(-h)) / h, (f(h) - here) / h)) for h in STEPS[:3]]
+    for h, before, (low, high) in zip(STEPS[1:], sides, sides[1:]):
+        bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature: it falls with h
+        doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
+        between = value is None or low - doubt <= value <= high + doubt
+        if between and high - low > 10 * doubt:
+            return True
+    return False
+
+
+def _falls_to(f: Callable[[float], float], value: float, single: bool) -> bool:
+    """Whether the quotient comes to `value` as h goes to 0, in proportion to h: so it does where a
+    curve begins, as at 0 of relu(x)^2, whose quotient is h / 2. Or to h^2, as any sharp bend does.
+    """
+    here, steps = f(0.0), (10 * STEPS[0], *STEPS)
+    found = [(f(h) - f(-h)) / (2 * h) for h in steps]
+    for larger, h, first, second in zip(steps, steps[1:], found, found[1:]):
+        falls = abs(first - second) > 4 * ROUNDING * abs(here) / h
+        for ratio in (larger / h, (larger / h) ** 2):
+            limit = second + (second - first) / (ratio - 1)
+            if falls and _judge(Quotient(limit, h, here, here), value, single):
+                return True
+    return False
+
+
+def _option(asked: Asked) -> str:
+    """Which option of a lookup lets its gradient differ from the derivative, if one does."""
+    saved, index = asked.use.at.node.saved, asked.index
+    if index and padding_of(saved) == index[0]:
+        return f"{ON_PURPOSE}: padding_idx"
+    if isinstance(saved, (LookupSaved, BagSaved)) and saved.scale_grad_by_freq:
+        return f"{ON_PURPOSE}: scale_grad_by_freq"
+    return ""

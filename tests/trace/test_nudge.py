@@ -1,0 +1,109 @@
+"""The verdict on one entry where the loss is large, the gradient small, or a number on a kink."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor
+from scratch_embed.tensor import differentiable
+from scratch_embed.trace import trace
+
+
+def own(name: str, f, slope):
+    return differentiable(lambda x: (f(x), x), lambda dout, x: dout * slope(x), name=name)
+
+
+def verdict(out, place: int = 0) -> str:
+    """What is said of an entry of the leaf, which the last step gives its gradient."""
+    walk = trace(out)
+    lines = walk.entry(len(walk), (0, (place,))).lines
+    return next(line.value for line in lines if isinstance(line.value, str))
+
+
+SQUARE = own("square", np.square, lambda x: 2 * x)
+
+
+@pytest.mark.parametrize("offset", [30.0, 1e6, 3e10])
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-10])
+@pytest.mark.parametrize("factor", [0.02, 1.98, 0.0])
+def test_a_wrong_gradient_is_told_whatever_the_size_of_the_loss(offset, scale, factor):
+    x = Tensor([140.0, -3.0], requires_grad=True)
+    wrong = own("square", np.square, lambda x: factor * x)
+    assert verdict((SQUARE(x) * scale).sum() + offset).startswith("agrees")
+    assert verdict((wrong(x) * scale).sum() + offset).startswith("DIFFERS")
+
+
+def test_what_no_nudge_tells_is_not_said_to_agree_to_the_last_digit():
+    """The entries of a softmax sum to 1, so its sum has a gradient of 0: 1e-11 is rounding."""
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    for slope in (0.0, 1e-11):
+        shares = own("shares", lambda x: np.exp(x) / np.exp(x).sum(), partial(np.multiply, slope))
+        told = verdict(shares(x).sum())
+        assert told.startswith("agrees within") and float(told.split()[2].strip(",")) < 1e-9
+    wrong = own("shares", lambda x: np.exp(x) / np.exp(x).sum(), lambda x: 1e-9 * x)
+    assert verdict(wrong(x).sum()).startswith("DIFFERS")
+
+
+def flat(more: float, x):
+    return 3 * x**2 + more
+
+
+def test_a_gradient_where_a_curve_is_flat_is_asked_closely():
+    x = Tensor([0.0, 2.0], requires_grad=True)
+    for more, said in ((0.0, "agrees"), (1e-12, "DIFFERS"), (1e-8, "DIFFERS")):
+        cubed = own("cubed", lambda x: x**3, partial(flat, more))
+        assert verdict(cubed(x).sum()).startswith(said)
+
+
+def test_of_tied_entries_one_alone_tells_no_more_than_two_slopes():
+    both = differentiable(lambda x: (x.max(), x), lambda dout, x: dout * (x == x.max()))
+    told = verdict(both(Tensor([1.0, 1.0, 0.0], requires_grad=True)) * 2.0)
+    assert "between the slopes" in told and "one entry tells no more" in told
+
+
+def sort_forward(x):
+    order = np.argsort(x, kind="stable")
+    return x[order], order
+
+
+def sort_backward(dout, order):
+    dx = np.empty_like(dout)
+    dx[order] = dout
+    return dx
+
+
+def test_the_middle_of_three_equal_numbers_that_are_sorted():
+    """It moves the largest or the smallest, and gets what arrived at the middle."""
+    right = differentiable(sort_forward, sort_backward, name="sort")
+    wrong = differentiable(sort_forward, lambda dout, order: 1.5 * sort_backward(dout, order))
+    for sort, said in ((right, "slope of this step at a place beside"), (wrong, "DIFFERS")):
+        x = Tensor([1.0, 1.0, 1.0], requires_grad=True)
+        assert said in verdict((sort(x) * np.array([1.0, 5.0, 2.0])).sum(), 1)
+
+
+def test_a_right_step_on_a_kink_is_not_blamed_for_a_wrong_one_behind_it():
+    wrong = own("cubed", lambda x: (x + 1) ** 3, lambda x: (x + 1) ** 2 - 5)
+    kept = own("relu", lambda x: np.maximum(x, 0), lambda x: x >= 0)
+    told = verdict(wrong(kept(Tensor([0.0, 0.5], requires_grad=True))).sum())
+    assert "this step is right by itself, on a kink" in told
+
+
+def test_float32_behind_a_step_that_answers_none():
+    """In float64 nothing arrives at it either; the entry is worked out all the same."""
+    rounded = differentiable(lambda x: (np.round(8 * x), ()), lambda dout, saved: None)
+    wrong = own("cubed", lambda x: x**3, lambda x: np.float32(3.1) * x * x)
+    x = Tensor(np.array([0.3, 0.6], np.float32), requires_grad=True)
+    h = wrong(x)
+    assert verdict((h + rounded(h)).sum()).startswith("DIFFERS")
+    assert verdict((h + rounded(wrong(h)) * h).sum())
+
+
+@pytest.mark.parametrize("fast", [1.0, 1e3, 1e5])
+def test_the_rule_of_a_fast_operation_is_measured_by_a_nudge_that_is_short_enough(fast):
+    wave = own("wave", lambda x: np.sin(fast * x), lambda x: fast * np.cos(fast * x))
+    walk = trace(wave(Tensor([0.3, 1.0], requires_grad=True)).sum())
+    told = walk.entry(len(walk), (0, (0,)))
+    assert told.lines[0].value == pytest.approx(told.value, rel=1e-6)
