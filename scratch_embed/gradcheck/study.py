@@ -65,25 +65,47 @@ class Study(NamedTuple):
     def best(self, method: str) -> tuple[float, float]:
         """The step with the smallest error, and that error. A step that leads out of where fn is
         defined has none: its error is NaN."""
-        at = int(np.argmin(np.nan_to_num(self.errors[method], nan=np.inf)))
+        at = self._best(method)
         return float(self.steps[at]), float(self.errors[method][at])
 
     def has_truncation(self, method: str) -> bool:
-        """Whether the error at a long step is more than rounding."""
-        eps = np.finfo(np.float32 if "float32" in method else np.float64).eps
-        return bool((self.errors[method][self.steps >= 0.01] > 1e4 * eps).any())
+        """Whether the error falls as the method's power of h where steps are longer than the best.
+
+        One fall of about the order shows that, from one step to a tenth of it; of order 1 two.
+        """
+        order, falls = CURVES[method][2], self._falls(method)
+        as_power = np.abs(falls - order) < 0.25 * order + 0.1
+        pairs = as_power[1:] & as_power[:-1]
+        return bool((pairs if order == 1 else as_power).any())
 
     def has_rounding(self, method: str) -> bool:
-        """Whether a short step leaves little but rounding."""
-        return bool(self.errors[method][-1] > 1e-8)
+        """Whether a short step leaves little but rounding, and a longer one more."""
+        errors = self.errors[method]
+        return bool(errors[-1] > max(1e-8, 100 * self.best(method)[1]))
+
+    def _falls(self, method: str) -> np.ndarray:
+        """By how many powers of ten the error falls from each step to the next, down to the best;
+        infinite where nothing is left of it."""
+        errors = self.errors[method][: self._best(method) + 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return -np.diff(np.log10(errors))
+
+    def _best(self, method: str) -> int:
+        return int(np.argmin(np.nan_to_num(self.errors[method], nan=np.inf)))
 
     def arms(self, method: str) -> str:
         """What makes the error grow, in words."""
-        order = CURVES[method][2]
-        grows = "h" if order == 1 else f"h^{order}"
+        order, errors = CURVES[method][2], self.errors[method]
+        grows, least = "h" if order == 1 else f"h^{order}", self.best(method)[1]
+        eps = np.finfo(np.float32 if "float32" in method else np.float64).eps
+        far = errors[: self._best(method) + 1]
         found = ["rounding ~ 1/h on the left"] * self.has_rounding(method)
-        found += [f"truncation ~ {grows} on the right"] * self.has_truncation(method)
-        return ", ".join(found) or "none: exact at every step"
+        if self.has_truncation(method):
+            found.append(f"truncation ~ {grows} on the right")
+        elif (far > max(1e4 * eps, 100 * least)).any():
+            found.append("off on the right by no power of h, as beyond a kink")
+        exact = "none: exact at every step" if least < 1e-8 else "none: off at every step"
+        return ", ".join(found) or exact
 
     def table(self) -> str:
         """One line a step, one column a method; the step that gradcheck takes is marked *."""
@@ -118,10 +140,12 @@ class Study(NamedTuple):
             label = "step that gradcheck takes" if name == "central" else None
             ax.plot(self.steps[at], curves[name][at], "o", ms=13, mfc="none", mec="black", mew=1.6,
                     ls="none", label=label)  # fmt: skip
+        left = "rounding arm: error ~ 1/h" if self.has_rounding("central") else ""
         right = "truncation arm: error ~ h² (central)"
         if not self.has_truncation("central"):
-            right = "no truncation arm: rounding is all there is"
-        for x, side, text in ((0.01, "left", "rounding arm: error ~ 1/h"), (0.99, "right", right)):
+            kink = "kink" in self.arms("central")
+            right = "off beyond a kink" if kink else "no truncation arm: rounding is all there is"
+        for x, side, text in ((0.01, "left", left), (0.99, "right", right)):
             ax.text(x, 0.97, text, ha=side, va="top", fontsize=11, transform=ax.transAxes)
         ax.set_ylim(floor / 3, 1e3)
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=9,

@@ -110,3 +110,21 @@ def test_two_threads_leave_the_rules_for_warnings_as_they_were():
     for thread in threads:
         thread.join()
     assert warnings.filters == before
+
+
+def test_a_study_names_an_arm_only_where_the_errors_follow_it():
+    """Rounding beside a constant, a kink within reach and steps that are off everywhere do not."""
+    absolute = differentiable(lambda x: (np.abs(x), x), lambda dout, x: dout * np.sign(x))
+    arms = {
+        "line": step_study(lambda x: 3 * x + 1000.0, leaf([0.3, -1.2])),
+        "kink": step_study(F.relu, leaf([0.3, -1.2])),
+        "abs": step_study(absolute, leaf([0.3, -1.2])),
+        "cube": step_study(lambda x: x * x * x, leaf([0.3, -1.2])),
+        "tanh": step_study(F.tanh, leaf([0.3, -1.2])),
+    }
+    for name, falls in (("line", 0), ("kink", 0), ("abs", 0), ("cube", 2), ("tanh", 3)):
+        orders = ("forward", "central", "richardson")
+        assert sum(map(arms[name].has_truncation, orders)) == falls, arms[name]
+    assert "beyond a kink" in arms["kink"].arms("central")
+    assert arms["abs"].arms("complex") == "none: off at every step"
+    assert arms["line"].arms("complex") == "none: exact at every step"
