@@ -13,7 +13,7 @@ import numpy as np
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.kinks import meets_one
 from scratch_embed.gradcheck.nudged import gradient
-from scratch_embed.gradcheck.numeric import Line, central, moved
+from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, is_kink, moved
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import Part, plain, same_bits
@@ -117,6 +117,45 @@ def cancelling(point, runs: Callable[[Part], bool]) -> list[Cause]:
             words = sentence.format(op.removesuffix("_backward"), half(op))
             found.append(Cause("kinks that cancel", op, words))
     return found if found and point.right_beside else []
+
+
+def paid_twice(point, runs: Callable[[Part], bool]) -> list[Cause]:
+    """Operations on a kink between their inputs, as a maximum of two that are equal, which pay each
+    as if it moved alone. If all move by as much there is no kink, and what they get is the slope.
+
+    runs : whether the forward of one can be run again alone.
+    """
+    sentence = (
+        "inputs of {} share a kink, as two that are equal do in a maximum, and what {} pays them "
+        "does not sum to the slope of moving them together: pay one of them, or each a part"
+    )
+    found = []
+    for node in {id(part.node): part.node for part in point.walk.parts}.values():
+        parts = [part for part in point.walk.parts if part.node is node]
+        alike = len(parts) > 1 and len({part.tensor.shape for part in parts}) == 1
+        on_kinks = alike and all(runs(part) and meets_one(part) for part in parts)
+        if on_kinks and not _are_paid_together(parts, point.noise):
+            words = sentence.format(node.name.removesuffix("_backward"), half(node.name))
+            found.append(Cause("ties", node.name, words))
+    return found
+
+
+def _are_paid_together(parts: list[Part], noise: float) -> bool:
+    """Whether all that one operation hands back is its slope where its inputs move by as much."""
+    node, dout = parts[0].node, parts[0].dout
+    way = np.random.default_rng(0).standard_normal(parts[0].tensor.shape)
+    by, places = Tensor(np.zeros(())), {part.place for part in parts}
+
+    def run(_) -> Tensor:
+        given = [plain(value) for value in node.inputs]
+        given = [v + by.data * way if k in places else v for k, v in enumerate(given)]
+        return Tensor(node.forward(*given, **node.options)[0])
+
+    line = Line(Loss(run, (by,), dout), by, ())
+    paid = [float(np.vdot(part.grad, way)) for part in parts]
+    got = clearer(line, noise)
+    doubt = 1e-6 * sum(map(abs, paid)) + 8 * got.noise
+    return abs(got.value - sum(paid)) <= doubt or is_kink(line, None, noise)
 
 
 def hidden(point) -> list[Cause]:

@@ -296,6 +296,9 @@ HYPOTHESES = [
     ),
 ]
 
+# Those that ask the operation for other answers themselves.
+ASKED = {p.outside, p.not_finite, p.ignores_dout, p.memory_order, p.dout_cut_off, p.not_linear}
+
 # What may be wrong where a gradient is right.
 OF_THIS_DOUT_ONLY = [h for h in HYPOTHESES if h.test in (p.not_linear, p.memory_order)]
 
@@ -310,11 +313,22 @@ def half(op: str) -> str:
 
 
 def name_cause(case: p.Case, to: str, among: list[Hypothesis] = HYPOTHESES) -> Cause | None:
-    """The first hypothesis that predicts the wrong gradient; of all of them, the last one does."""
+    """The first hypothesis that predicts the wrong gradient; of all of them, the last one does.
+
+    One that a random dout refutes is left for the next that it bears out: behind a sum every row
+    arrives alike, and a mean of them is the last of them.
+    """
+    holding = ((h, detail) for h in among if (detail := h.test(case)) is not None)
+    found = next(holding, None)
+    if found is None:
+        return None
+    hypothesis, _ = found
+    known = hypothesis.test in ASKED or hypothesis is among[-1]
+    elsewhere = None if known else case.elsewhere()
+    if elsewhere is not None and hypothesis.test(elsewhere) is None:
+        named = ((h, detail) for h, detail in holding if h is not among[-1])
+        found = next((it for it in named if it[0].test(elsewhere) is not None), found)
+    hypothesis, detail = found
     op = case.part.node.name
-    for hypothesis in among:
-        detail = hypothesis.test(case)
-        if detail is not None:
-            words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}
-            return Cause(hypothesis.name, op, hypothesis.sentence.format(**words, detail=detail))
-    return None
+    words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}
+    return Cause(hypothesis.name, op, hypothesis.sentence.format(**words, detail=detail))

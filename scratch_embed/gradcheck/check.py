@@ -9,7 +9,8 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.diagnose import diagnose, wrong_operations
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -81,8 +82,15 @@ def gradcheck(
         if quick is not None and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
         if not report.agrees or point.coarse and not report.told:
-            report.causes = overpaid(report) or diagnose(point)
+            report.causes = _causes(point, report)
         return report
+
+
+def _causes(point: Point, report: Report) -> list[Cause]:
+    """What is likely wrong. A wrong operation comes before ties that its numbers do not sum to."""
+    if report.ties and (guilty := wrong_operations(point)):
+        return guilty
+    return overpaid(report) or diagnose(point, report.rows_agree)
 
 
 def _entries(point: Point, limit: int, rng) -> list[Place]:

@@ -22,11 +22,12 @@ from scratch_embed.gradcheck.beside import (
     cancelling,
     hidden,
     off_the_tape,
+    paid_twice,
 )
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
 from scratch_embed.gradcheck.kinks import meets_one, takes_a_side
 from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be
-from scratch_embed.gradcheck.numeric import Line, Loss, holding
+from scratch_embed.gradcheck.numeric import Line, Loss, holding, stream
 from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close, rounding
@@ -37,8 +38,11 @@ from scratch_embed.tensor import Tensor
 MOST = 3  # causes named
 
 
-def diagnose(point) -> list[Cause]:
-    """What is wrong at a `Point` whose report did not pass, in the order of backward."""
+def diagnose(point, agrees: bool = False) -> list[Cause]:
+    """What is wrong at a `Point` whose report did not pass, in the order of backward.
+
+    agrees : every entry does, so that what is wrong lies elsewhere.
+    """
     if point.broken is not None:
         return [point.broken]
     found = [in_place(name) for name in point.changed]
@@ -50,7 +54,9 @@ def diagnose(point) -> list[Cause]:
     if not found:
         found += wrong_operations(point) or off_the_tape(point) or assigned(point)
     if not found:
-        found += reused(point) or cancelling(point, _runs_again)
+        found += reused(point) or paid_twice(point, _runs_again)
+    if not found and not agrees:
+        found += cancelling(point, _runs_again)
     if not found:
         found += point.crooked or wrong_beside(point) or hidden(point) or too_large(point)
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
@@ -97,7 +103,7 @@ def _aside(part: Part) -> list[Part]:
     """The same with its inputs a little aside, if it is on a kink and runs again alone."""
     if not (_runs_again(part) and meets_one(part)):
         return []
-    node, rng = part.node, np.random.default_rng(part.node.line)
+    node, rng = part.node, stream(part.place)
 
     def moved(value):
         if not isinstance(value, Tensor) or value.dtype.kind != "f":
@@ -144,15 +150,39 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
             continue
         if close(part.grad, right) or np.abs(part.grad - right).max() <= rounding(part):
             continue
-        others = {
-            place: other
-            for (line, place), other in rights.items()
-            if line == part.node.line and place != part.place and other is not None
-        }
-        to = part.tensor.name or f"input {part.place}"
-        owed, instead = partial(_owed, part), partial(_instead, part)
-        found.append(name_cause(Case(part, part.grad, right, others, owed, instead), to))
+        siblings = [p for p in point.walk.parts if p.node is part.node and p is not part]
+        known = {p.place: rights.get((p.node.line, p.place)) for p in siblings}
+        others = {place: other for place, other in known.items() if other is not None}
+        elsewhere = partial(_elsewhere, part, siblings)
+        case = _case(part, right, others)._replace(elsewhere=elsewhere)
+        found.append(name_cause(case, part.tensor.name or f"input {part.place}"))
     return found
+
+
+def _case(part: Part, right: np.ndarray, others: dict[int, np.ndarray]) -> Case:
+    return Case(part, part.grad, right, others, partial(_owed, part), partial(_instead, part))
+
+
+@np.errstate(all="ignore")  # of infinities that are masked
+def _elsewhere(part: Part, siblings: list[Part]) -> Case | None:
+    """What the same backward makes of a random dout; None where what is right is not known."""
+    size = float(np.abs(part.dout).max(initial=0)) or 1.0
+    dout = size * stream(1).standard_normal(part.dout.shape)
+    part, *siblings = (_where(each, dout) for each in (part, *siblings))
+    right, *others = (_right_alone(each) if each else None for each in (part, *siblings))
+    if part is None or right is None or not np.isfinite(right).all():
+        return None
+    known = {p.place: other for p, other in zip(siblings, others) if other is not None}
+    return _case(part, right, known)
+
+
+def _where(part: Part, dout: np.ndarray) -> Part | None:
+    """The same contribution where another dout arrives; None where backward makes none of it."""
+    try:
+        grads = answers(part, dout.copy())
+    except Exception:  # noqa: BLE001  a learner's own backward may raise anything
+        return None
+    return part._replace(dout=dout, grad=np.array(grads[0], float)) if grads else None
 
 
 def _owed(part: Part, dout: np.ndarray, like: np.ndarray | None = None) -> np.ndarray | None:
@@ -299,7 +329,7 @@ def crooked(parts: list[Part]) -> list[Cause]:
     it lies otherwise in memory."""
     found = []
     for part in parts:
-        case = Case(part, part.grad, part.grad, {}, partial(_owed, part), partial(_instead, part))
+        case = _case(part, part.grad, {})
         cause = name_cause(case, part.tensor.name or f"input {part.place}", OF_THIS_DOUT_ONLY)
         found += [] if cause is None else [cause]
     return list(dict.fromkeys(found))

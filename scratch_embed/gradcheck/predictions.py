@@ -32,6 +32,7 @@ class Case(NamedTuple):
     # where forward does not take them, or where it is surely not `like` an array that is given.
     owed: Callable[..., np.ndarray | None]  # (dout, like=None)
     instead: Callable[..., np.ndarray | None]  # (others, dout, like=None)
+    elsewhere: Callable[[], Case | None] = lambda: None  # the same where a random dout arrives
 
     @property
     def dout(self) -> np.ndarray:
@@ -85,8 +86,8 @@ def not_finite(case: Case) -> str | None:
     bad = np.argwhere(~np.isfinite(case.wrong))
     if not len(bad):
         return None
-    at = ", ".join(map(str, bad[0]))
-    return f"{case.wrong[tuple(bad[0])]} at [{at}], where its forward has a slope"
+    at, place = ", ".join(map(str, bad[0])), tuple(bad[0])
+    return f"{case.wrong[place]} at [{at}], where nudging its forward gives {case.right[place]:.3g}"
 
 
 def nothing(case: Case) -> str | None:

@@ -112,7 +112,11 @@ class Report:
     @property
     def agrees(self) -> bool:
         """Whether nothing is wrong, be it told or not."""
-        return not self.problems and all(row.passed for row in self.rows)
+        return not self.problems and self.rows_agree
+
+    @property
+    def rows_agree(self) -> bool:
+        return all(row.passed for row in self.rows)
 
     @property
     def told(self) -> bool:

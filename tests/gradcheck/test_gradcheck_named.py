@@ -1,0 +1,95 @@
+"""The name of a mistake where more than one would explain the numbers at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
+
+IDS = np.array([1, 1, 3, 1, 0])
+
+
+def leaf(*numbers: float, name: str = "x") -> Tensor:
+    return Tensor(np.array(numbers), requires_grad=True, name=name)
+
+
+def causes(fn, *tensors) -> list[tuple[str, str]]:
+    report = gradcheck(fn, *tensors)
+    assert not report.passed
+    return [(cause.name, cause.op) for cause in report.causes]
+
+
+def averaged(dout, shape):
+    grad = np.zeros(shape)
+    np.add.at(grad, IDS, dout)
+    return grad / np.maximum(np.bincount(IDS, minlength=shape[0]), 1)[:, None]
+
+
+def overwritten(dout, shape):
+    grad = np.zeros(shape)
+    grad[IDS] = dout
+    return grad
+
+
+@pytest.mark.parametrize(
+    ("backward", "name"), [(averaged, "averaged repeats"), (overwritten, "overwritten")]
+)
+@pytest.mark.parametrize("summed", [True, False])
+def test_a_mean_of_repeats_is_told_from_the_last_also_where_all_arrive_alike(
+    backward, name, summed
+):
+    rows = differentiable(lambda E: (E[IDS], E.shape), backward, name="rows")
+    E = Tensor(np.arange(10.0).reshape(5, 2) / 7, requires_grad=True, name="E")
+    assert causes(lambda E: rows(E).sum() if summed else rows(E), E) == [(name, "rows")]
+
+
+maximum = differentiable(
+    lambda x, y: (np.maximum(x, y), (x, y)),
+    lambda dout, s: (dout * (s[0] >= s[1]), dout * (s[1] >= s[0])),
+    name="maximum",
+)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [lambda x: maximum(x, x), lambda x: maximum(x, x).sum(), lambda x: F.tanh(maximum(x, x * 1.0))],
+    ids=["twice itself", "behind a sum", "a copy"],
+)
+def test_a_maximum_of_two_equal_inputs_that_pays_both_is_named(fn):
+    assert causes(fn, leaf(0.3, 0.5, -1.0)) == [("ties", "maximum")]
+
+
+def test_two_relus_of_zeros_in_one_operation_may_each_take_a_side():
+    relus = differentiable(
+        lambda x, y: (np.maximum(x, 0) + np.maximum(y, 0), (x, y)),
+        lambda dout, s: (dout * (s[0] > 0), dout * (s[1] > 0)),
+    )
+    assert gradcheck(lambda z: relus(z, z * 1.0), leaf(0.0, 0.0, 1.0)).passed
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_a_wrong_operation_behind_a_tie_is_named_before_the_tie(factor):
+    """Nine tenths of what is due at a tie lie between its slopes, and do not sum to the whole."""
+    first = differentiable(
+        lambda x: (x.max(), x), lambda dout, x: dout * (np.arange(x.size) == x.argmax())
+    )
+    wrong = differentiable(
+        lambda x: (np.tanh(x), x), lambda dout, x: factor * dout * (1 - np.tanh(x) ** 2), "wrong"
+    )
+    ((_, op),) = causes(lambda t: wrong(first(t)), leaf(1.0, 1.0, 0.5))
+    assert op == "wrong"
+
+
+def test_a_right_kink_is_not_named_where_another_tensor_is_unused():
+    absolute = differentiable(lambda x: (np.abs(x), x), lambda dout, x: dout * np.sign(x))
+    assert causes(lambda a, unused: absolute(a), leaf(0.0, 1.0), leaf(1.0, name="u")) == []
+
+
+def test_an_infinite_slope_is_told_beside_what_a_nudge_gives():
+    root = differentiable(lambda x: (np.cbrt(x), x), lambda dout, x: dout / 3 / np.cbrt(x) ** 2)
+    with np.errstate(all="ignore"):
+        (cause,) = gradcheck(root, leaf(0.0, 1.0)).causes
+    assert "inf at [0], where nudging its forward gives" in cause.sentence
