@@ -5,6 +5,7 @@ merge the most frequent pair, count again.
 """
 
 import re
+import string
 from itertools import pairwise
 
 LESSON = 7
@@ -65,6 +66,9 @@ def check(trial):
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "a"))
     for pair in ((".", "a"), ("a", "b")):
         trial.same("merge", mistakes=MERGES, tokens=list("xa.a a b"), pair=pair)
+    for letter in (*string.punctuation, *string.whitespace, "\0"):  # a text that is cut at one
+        tokens = [f"x{letter}a", "b", "a", "b", f"a{letter}b"]
+        trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "b"))
 
 
 def _counted(pairs):

@@ -60,6 +60,9 @@ def check(trial):
             mistakes=_mistakes(x, eps),
             x=x,
         )
+    x[0], x[1, 0] = 0, 0  # a row without any size, and one that begins with nothing
+    trial.same("rms_norm", mistakes=FORWARD, x=x, eps=0.1)
+    trial.same("rms_norm_backward", dout=rng.standard_normal(x.shape), x=x, eps=0.1)
 
 
 def _mean(x):

@@ -67,6 +67,11 @@ def check(trial):
             mistakes=_mistakes(x, eps),
             x=x,
         )
+    x[0] = 1  # a row without any variance
+    for far in (x, x + 1e5):  # far from 0 the difference of two squares is mostly rounding
+        trial.same("standardize", mistakes=FORWARD, x=far, eps=0.1)
+        dn = rng.standard_normal(x.shape)
+        trial.same("standardize_backward", dn=dn, x=far, eps=0.1)
 
 
 def _otherwise(less=1, divide_by=lambda D: D):

@@ -68,6 +68,9 @@ def check(trial):
             mistakes=BACKWARD,
             x=x,
         )
+    long = rng.standard_normal((1100, 2))
+    trial.same("rotary", mistakes=FORWARD, x=long)
+    trial.same("rotary_backward", dout=long)
 
 
 def _turned(x, way=1, speed=2, together=False, first_place=0):

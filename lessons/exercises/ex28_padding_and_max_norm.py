@@ -67,6 +67,9 @@ def check(trial):
             E=E,
             ids=ids,
         )
+        dout = np.where((ids == pad)[:, None], np.inf, 1.0)  # dropped is dropped, whatever it is
+        at = {"dout": dout, "ids": ids, "num_rows": 6, "padding_idx": pad}
+        trial.same("padded_backward", mistakes=OF_INFINITY, **at)
         trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=max_norm)
     trial.same("shorten", mistakes=CHANGES, E=0.1 * E, ids=ids, max_norm=1.0)
     trial.same("shorten", mistakes=CHANGES, E=E, ids=ids[:0], max_norm=1.0)
@@ -135,6 +138,17 @@ def _divided(E, ids, max_norm):
         E[rows] = E[rows] / lengths * np.minimum(lengths, max_norm)
 
 
+def _times_nothing(dout, ids, num_rows, padding_idx):
+    dE = np.zeros((num_rows, dout.shape[1]))
+    with np.errstate(invalid="ignore"):
+        np.add.at(dE, ids, dout * (ids != padding_idx)[:, None])
+    return dE
+
+
+OF_INFINITY = {
+    ("padded_backward multiplies what arrives at the padding by 0: 0 times infinity is nan", r"\*"):
+        _times_nothing,
+}  # fmt: skip
 OF_ZEROS = {
     ("shorten divides a row of zeros by its length: 0 / 0 is nan, and the row is short", "/"):
         _divided,

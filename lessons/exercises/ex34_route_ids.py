@@ -78,6 +78,13 @@ def check(trial):
     for apart in (np.array([64, 1, 33, 1]), np.array([4, 32, 1])):  # a set has these otherwise
         for S in (1, 2):
             trial.same("route", mistakes=ROUTES, ids=apart, num_shards=S)
+    far = np.array([2**40, 3, 2**40])  # rows of a table that nobody has room for
+    answers = np.ones((1, 2)), np.full((1, 2), 3.0)
+    trial.same("put_back", mistakes=ORDERS, ids=far, answers=answers)
+    none = np.array([], dtype=np.int64)
+    trial.same("route", mistakes=ROUTES, ids=none, num_shards=2)
+    trial.same("put_back", mistakes=ORDERS, ids=none, answers=(np.ones((0, 2)), np.ones((0, 2))))
+    trial.same("send_back", mistakes=SUMS, ids=none, dout=np.ones((0, 2)), num_shards=2)
     few = np.array([3, 3])
     trial.same("route", mistakes=ROUTES, ids=few, num_shards=3)
     trial.same("send_back", mistakes=SUMS, ids=few, dout=np.ones((2, 2)), num_shards=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,8 @@ def shown(name: str, value: Any) -> str:
     text = np.array2string(value, precision=4, threshold=40, edgeitems=2, separator=", ")
     lead = " " * (len(name) + 3)
     return f"{name} = " + text.replace("\n", f"\n{lead}")
+
+
+def told(arguments: Mapping[str, Any]) -> str:
+    """The arguments of a call, one below the other."""
+    return "\n".join(shown(name, value) for name, value in arguments.items())

@@ -68,6 +68,7 @@ def _try_more(check: Callable, trial: Trial, wrong: Wrong | None) -> Wrong | Non
     """Go on to the random cases; after a wrong hand value only for a cause to show with it."""
     if wrong is None:
         check(trial)
+        trial.again()
         return None
     try:
         check(trial)

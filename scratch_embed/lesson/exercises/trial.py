@@ -9,23 +9,25 @@
     trial.reaches("train", "loss", loss, target)                what training has come to
     trial.faster("scatter_add", readable, times=20, ...)        speed
 
-Each raises `Wrong` at the first answer that is not right.
+When all are answered, some are asked `again`, in another order. Each raises `Wrong` at the first
+answer that is not right.
 """
 
 from __future__ import annotations
 
-import inspect
+import itertools
 import math
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from scratch_embed.gradcheck import gradcheck
-from scratch_embed.lesson.exercises.compare import Wrong, difference, fit, shown, untouched
+from scratch_embed.lesson.exercises.asked import KEPT, Asked, copies
+from scratch_embed.lesson.exercises.compare import Wrong, difference, told
 from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.tensor import Tensor, differentiable
 
@@ -34,48 +36,6 @@ ROWS_SHOWN = 8  # of a gradcheck table
 REFUSES = r"\b(if|raise|assert)\b"
 ALLOCATES = r"\b(zeros|ones|full|empty|eye|bincount|copy|tile|repeat)(_like)?\("
 OVERFLOWS = r"\b(exp|log\w*)\("
-
-
-class Asked:
-    """A learner's function, called as its contract says and looked at on the way out.
-
-    Arguments are bound to the parameters of the contract and handed over by position, as copies
-    but for those that the function is to change in place.
-    """
-
-    def __init__(self, name: str, yours: Callable, ours: Callable, in_place: tuple[str, ...]):
-        self.name, self.yours, self.ours, self.in_place = name, yours, ours, in_place
-        self.signature = inspect.signature(ours)
-
-    def __call__(self, *args, **kwargs):
-        given = self.signature.bind(*args, **kwargs).arguments
-        expected = self.ours(**copies(given))
-        handed = {k: v if k in self.in_place else copied(v) for k, v in given.items()}
-        litter([*given.values(), *(expected if isinstance(expected, tuple) else (expected,))])
-        got = self.call(*handed.values())
-        if isinstance(got, list) and any(got is value for value in handed.values()):
-            raise Wrong(
-                f"{self.name} hands back the list that it was given, and a new one is asked for",
-                named=True,
-                pattern=r"\breturn\b",
-            )
-        for name, value in handed.items():
-            if name not in self.in_place and not untouched(value, given[name]):
-                raise Wrong(
-                    f"{self.name} changes its argument {name} in place, and whoever passed it "
-                    "still needs it: work on a copy",
-                    variable=name,
-                )
-        return fit(got, expected, f"the answer of {self.name}")
-
-    def call(self, *args) -> Any:
-        """The learner's function as it is. An error remembers that it came from here."""
-        try:
-            with np.errstate():  # what it sets for itself does not hold for the check
-                return self.yours(*args)
-        except Exception as error:
-            error.raised_by = self.name  # a compiler's error has no line of theirs in its traceback
-            raise
 
 
 class Trial:
@@ -228,6 +188,15 @@ class Trial:
                 return key
         return None
 
+    def again(self) -> None:
+        """What was answered rightly must be answered so again, after all that was asked since."""
+        functions = vars(self.yours).values()
+        for asked, n, m in itertools.product(functions, range(KEPT), range(KEPT)):
+            for other in functions:
+                if other is not asked:
+                    other.disturb(m)
+            asked.repeat(n)
+
     def lean(self, name: str, most: float, because: str, **arguments: Any) -> None:
         """The function must not take more than `most` bytes of memory at any time."""
         function, handed = getattr(self.yours, name).call, copies(arguments)
@@ -268,34 +237,6 @@ class Trial:
         start = self.clock()
         function(*handed)
         return self.clock() - start
-
-
-def copied(value: Any) -> Any:
-    """A copy that the receiver may do with what it likes."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(copied, value))
-    return value.copy() if isinstance(value, (np.ndarray, dict)) else value
-
-
-def copies(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, each a copy."""
-    return {name: copied(value) for name, value in arguments.items()}
-
-
-def litter(values: Iterable[Any]) -> None:
-    """Leave NaN in the memory from which the next arrays of these shapes are likely to be made.
-
-    np.empty, and a ufunc with `where` and without `out`, show what lay there before: too often the
-    right answer of a moment ago.
-    """
-    shapes = {value.shape for value in values if isinstance(value, np.ndarray)}
-    held = [np.full(shape, np.nan) for shape in shapes for _ in range(8)]  # NumPy keeps 7 of a size
-    del held
-
-
-def told(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a call, one below the other."""
-    return "\n".join(shown(name, value) for name, value in arguments.items())
 
 
 def _named(error: Exception) -> str:

@@ -1,0 +1,182 @@
+"""Wrong answers that are no slip of the solution: what a learner writes in another way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scratch_embed.lesson.exercises.exercise import find
+from scratch_embed.lesson.exercises.run import Job, check_all
+
+EXERCISES = find(Path(__file__).resolve().parents[3] / "lessons" / "exercises")
+
+WRONG = {  # exercise: (what is written, words of what must be told)
+    "tied_logits": (
+        """
+        kept = None
+        def logits_forward(h, E):
+            global kept
+            kept = E.copy()
+            return h @ E.T
+        def logits_backward(dlogits, h, E):
+            E = kept if kept is not None and kept.shape == E.shape else E
+            return dlogits @ E, dlogits.T @ h
+        """,
+        "goes by what other calls left behind",
+    ),
+    "lookup_forward": (
+        """
+        kept = np.zeros((0, 0))
+        def lookup_forward(E, ids):
+            global kept
+            shape = (*np.shape(ids), E.shape[1])
+            if kept.shape != shape:
+                kept = np.zeros(shape)
+            if np.size(ids) and not 0 <= np.min(ids) <= np.max(ids) < len(E):
+                raise IndexError
+            kept[...] = E[ids]
+            return kept
+        """,
+        "fills again at a later call",
+    ),
+    "repeated_ids": (
+        """
+        def sum_repeats(ids, values):
+            both = np.column_stack([ids, values])
+            rows, where = np.unique(both[:, 0], return_inverse=True)
+            sums = np.zeros((len(rows), values.shape[1]))
+            np.add.at(sums, where, values)
+            return rows.astype(int), sums
+        """,
+        "(2,) and must have shape (3,)",
+    ),
+    "sparse_sgd": (
+        """
+        def sgd_step(E, ids, dout, lr):
+            order = np.argsort(ids, kind="stable")
+            first = np.flatnonzero(np.append(True, np.diff(ids[order]) != 0))
+            E[ids[order][first]] -= lr * np.add.reduceat(dout[order], first)
+        """,
+        "IndexError",
+    ),
+    "lookup_backward": (
+        """
+        def lookup_backward(dout, ids, num_rows):
+            dE = np.zeros((num_rows, dout.shape[-1]))
+            np.add.at(dE, ids.astype(np.int8), dout)
+            return dE
+        """,
+        "should be 0",
+    ),
+    "bpe_merge": (
+        """
+        import re
+        def pair_counts(tokens):
+            counts = {}
+            for pair in zip(tokens, tokens[1:]):
+                counts[pair] = counts.get(pair, 0) + 1
+            return counts
+        def merge(tokens, pair):
+            if not tokens:
+                return []
+            found = re.escape("|".join(pair))
+            return re.sub(rf"(?<![^|]){found}(?![^|])", "".join(pair), "|".join(tokens)).split("|")
+        """,
+        "merge(tokens, pair) is",
+    ),
+    "bag_mean": (
+        """
+        def bag_mean_forward(E, ids, offsets):
+            sums = np.concatenate([np.zeros((1, E.shape[1])), np.cumsum(E[ids], axis=0)])
+            sizes = np.maximum(np.diff(offsets), 1)[:, None]
+            return (sums[offsets[1:]] - sums[offsets[:-1]]) / sizes
+        def bag_mean_backward(dout, ids, offsets, num_rows):
+            sizes, dE = np.diff(offsets), np.zeros((num_rows, dout.shape[1]))
+            np.add.at(dE, ids, np.repeat(dout / np.maximum(sizes, 1)[:, None], sizes, axis=0))
+            return dE
+        """,
+        "bag_mean_forward(E, ids, offsets) at [1, 0]",
+    ),
+    "standardize": (
+        """
+        def standardize(x, eps):
+            mean = x.mean(axis=-1, keepdims=True)
+            variance = (x * x).mean(axis=-1, keepdims=True) - mean * mean
+            return (x - mean) / np.sqrt(variance + eps)
+        def standardize_backward(dn, x, eps):
+            n, std = standardize(x, eps), np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+            shared = dn.mean(axis=-1, keepdims=True) + n * (dn * n).mean(axis=-1, keepdims=True)
+            return (dn - shared) / std
+        """,
+        "standardize(x, eps) at",
+    ),
+    "nearest_rows": (
+        """
+        def nearest_rows(E, row, k):
+            unit = E / np.maximum(np.sqrt((E * E).sum(axis=1, keepdims=True)), 1e-8)
+            cosines = np.array([np.round(one @ unit[row], 12) for one in unit])
+            cosines[row] = -np.inf
+            return np.argsort(-cosines, kind="stable")[:k]
+        """,
+        "nearest_rows(E, row, k) at",
+    ),
+    "ppmi": (
+        """
+        def ppmi(counts):
+            P = counts / counts.sum()
+            chance = P.sum(axis=1, keepdims=True) * P.sum(axis=0, keepdims=True)
+            return np.maximum(np.log((P + 1e-12) / (chance + 1e-12)), 0) * (counts > 0)
+        """,
+        "ppmi(counts) at",
+    ),
+    "padding_and_max_norm": (
+        """
+        def padded_backward(dout, ids, num_rows, padding_idx):
+            dE = np.zeros((num_rows, dout.shape[1]))
+            np.add.at(dE, ids, dout * (ids != padding_idx)[:, None])
+            return dE
+        def shorten(E, ids, max_norm):
+            for row in np.unique(ids):
+                length = np.sqrt((E[row] ** 2).sum())
+                if length > max_norm:
+                    E[row] *= max_norm / length
+        """,
+        "0 times infinity is nan",
+    ),
+    "route_ids": (
+        """
+        def route(ids, num_shards):
+            distinct = np.unique(ids)
+            return tuple(distinct[distinct % num_shards == s] for s in range(num_shards))
+        def put_back(ids, answers):
+            table = np.zeros((ids.max() + 1, answers[0].shape[1]))
+            for part, answer in zip(route(ids, len(answers)), answers):
+                table[part] = answer
+            return table[ids]
+        def send_back(ids, dout, num_shards):
+            distinct, where = np.unique(ids, return_inverse=True)
+            sums = np.zeros((len(distinct), dout.shape[1]))
+            np.add.at(sums, where, dout)
+            return tuple(sums[distinct % num_shards == s] for s in range(num_shards))
+        """,
+        "more memory than there is",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    folder, jobs = tmp_path_factory.mktemp("answers"), []
+    for name, (text, _) in WRONG.items():
+        lines = [line.removeprefix(" " * 8) for line in text.splitlines()]
+        path = folder / f"{name}.py"
+        path.write_text("import numpy as np\n" + "\n".join(lines), encoding="utf-8")
+        jobs.append(Job(EXERCISES[name], path, timed=False, seconds=120))
+    return dict(zip(WRONG, check_all(jobs)))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_it_is_refused(verdicts, name):
+    verdict = verdicts[name]
+    assert not verdict["passed"] and WRONG[name][1] in verdict["sentence"], verdict
