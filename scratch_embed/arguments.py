@@ -107,6 +107,23 @@ def fitted(array, like: np.ndarray, name: str) -> np.ndarray:
     return rounded
 
 
+def check_rng_state(state: Mapping[str, Any], rng: np.random.Generator) -> None:
+    """ValueError for a state that is not of a generator of this kind, or that none was ever in.
+
+    NumPy looks at most of it, and not at the place where drawing goes on: it would draw from beyond
+    the numbers that it keeps there.
+    """
+    here, there = type(rng.bit_generator).__name__, dict(state).get("bit_generator")
+    if here != there:
+        raise ValueError(f"the state is of a generator {there}, and here is a {here}")
+    type(rng.bit_generator)(0).state = state  # raises where something else is wrong with it
+    for holder, place, last in ((state["state"], "pos", 624), (state, "buffer_pos", 4)):
+        if place in holder:  # of MT19937 and of Philox
+            at = check_count(holder[place], f"{place} of the generator", 0)
+            if at > last:
+                raise ValueError(f"{place} of the generator is {at:,}; it must be in 0..{last}")
+
+
 def _some(names: list[str], most: int = 5) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

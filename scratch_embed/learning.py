@@ -14,7 +14,7 @@ from contextvars import copy_context
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, check_rng_state
 from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
@@ -165,10 +165,7 @@ class Learning:
                 "that draws batches, and those of the model's parts"
             )
         for rng, each in zip(generators, drawn):
-            here, there = type(rng.bit_generator).__name__, dict(each).get("bit_generator")
-            if here != there:
-                raise ValueError(f"the state is of a generator {there}, and here is a {here}")
-            type(rng.bit_generator)(0).state = each  # raises where something else is wrong with it
+            check_rng_state(each, rng)
         with uninterrupted():
             for put in load:
                 put()

@@ -213,3 +213,19 @@ def test_a_step_that_was_broken_off_has_drawn_nothing(error):
         learning.take()
     learning.take()
     assert drawn[2] == drawn[1] != drawn[0] and learning.step == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "at"),
+    [("MT19937", "pos", 10**9), ("MT19937", "pos", -5), ("MT19937", "pos", 625),
+     ("Philox", "buffer_pos", 5), ("Philox", "buffer_pos", -(10**9))],
+)  # fmt: skip
+def test_a_generator_that_would_draw_from_beyond_its_numbers_is_refused(kind, place, at):
+    model = Two()
+    rng = np.random.Generator(getattr(np.random, kind)(1))
+    learning = Learning(model, SGD([model.a, model.b], lr=0.1), rng, model.loss)
+    state = learning.state_dict()
+    learning.load_state_dict(state)
+    (state["rng"]["state"] if place == "pos" else state["rng"])[place] = at
+    with pytest.raises((ValueError, TypeError), match=place):
+        learning.load_state_dict(state)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_names, fitted
+from scratch_embed.arguments import check_count, check_names, check_rng_state, fitted
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.text import word2vec_fast, word2vec_softmax
 from scratch_embed.text.held_out import HeldOut, check_loss
@@ -158,7 +158,8 @@ class Training:
         if state["start"] >= self.size or state["start"] % STRETCH or state["first"] >= most:
             raise ValueError(f"start {state['start']}, first {state['first']}: of another text")
         curve = [[check_count(done, "curve", 0), float(loss)] for done, loss in state["curve"]]
-        type(self.rng.bit_generator)(0).state = state["rng"]  # raises for one of another kind
+        for drawn in (state["rng"], state["rng_of_stretch"]):
+            check_rng_state(drawn, self.rng)
         for table, numbers in tables:
             table[...] = numbers
         self.epoch, self.curve = state["epoch"], curve

@@ -51,6 +51,7 @@ class Number(NamedTuple):
 whole = Number(int, 0, True, "0 or more")
 count = Number(int, 1, True, "1 or more", MOST)
 threads = Number(int, 1, True, "1 to 1024", 1025)
+few = Number(int, 1, True, "1 to 10000", 10_001)
 share = Number(float, 0, True, "0 or more")
 positive = Number(float, 0, False, "above 0")
 

@@ -27,6 +27,7 @@ from scratch_embed.training.run import Run
 HERE = Path("build/word2vec/vectors.npz")
 SHUFFLES = 1000
 DIGITS = 12  # of a cosine that are not rounding
+LONGEST = 24  # letters of a word in the picture
 MAPPED = 6  # words whose neighbours are drawn
 AROUND = 12  # of each; more would lie on one another
 QUICK = {"limit": 10_000}
@@ -232,10 +233,16 @@ def around(table: Table, nearest: dict):
     groups = {}
     for word, near in list(nearest.items())[:MAPPED]:
         for each in (table.words[table.row(word)], *(found for found, _ in near[:AROUND])):
-            groups.setdefault(each, f"around {word}")
+            groups.setdefault(each, f"around {_cut(word)}")
     found = geometry.pca(table.unit[[table.index[word] for word in groups]])
     fig, ax = plot.figure(size=(9, 6.5))
     first, second = (f"{share:.0%} of the variance" for share in found.share)
     labels = {"xlabel": first, "ylabel": second, "title": "Neighbours, seen from two axes"}
-    plot.scatter_labels(ax, found.coords, list(groups), list(groups.values()), **labels)
+    names = list(map(_cut, groups))
+    plot.scatter_labels(ax, found.coords, names, list(groups.values()), **labels)
     return fig
+
+
+def _cut(word: str) -> str:
+    """A word as there is room for it in a picture."""
+    return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"

@@ -28,6 +28,7 @@ from scratch_embed.text.corpus import read_text
 
 WAYS = ("left out", "allowed", "near B", "near C")
 AT_ONCE = 1 << 24  # cosines
+AS_NEAR = 1e-12  # of a cosine: a product of matrices rounds those of equal rows differently
 
 
 class Question(NamedTuple):
@@ -80,7 +81,7 @@ def accuracy(
     parts = {name: sections == name for name in dict.fromkeys(sections.tolist())}
     return {
         "questions": len(questions),
-        "by chance": 1 / max(len(unit) - 3, 1),
+        "by chance": 1 / (len(unit) - 3) if len(unit) > 3 else 0.0,
         "sections": {name: _shares(right, mine) for name, mine in parts.items()},
         "all": _shares(right, np.ones(len(found), bool)),
     }
@@ -107,8 +108,10 @@ def answered_rightly(rows: np.ndarray, unit: np.ndarray) -> dict[str, np.ndarray
             cosines = query @ unit.T
             if way != "allowed":
                 cosines[each, inputs] = -np.inf
-            nearest = cosines == cosines.max(axis=1, keepdims=True)
-            right[way][at : at + step] = nearest[each[:, 0], d] / nearest.sum(axis=1)
+            nearest = cosines >= cosines.max(axis=1, keepdims=True) - AS_NEAR
+            nearest &= cosines > -np.inf  # where all words are A, B or C none is left
+            found = np.maximum(nearest.sum(axis=1), 1)
+            right[way][at : at + step] = nearest[each[:, 0], d] / found
     return right
 
 

@@ -22,7 +22,7 @@ from scratch_embed.learning import Learning
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.optim import RowAdagrad
 from scratch_embed.tensor import Tensor, no_grad
-from scratch_embed.training.command import Number, add_numbers, count, parser, positive, start
+from scratch_embed.training.command import Number, add_numbers, count, few, parser, positive, start
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 from scratch_embed.training.run import Run
 
@@ -36,7 +36,7 @@ BATCH = 256  # clicks a step
 QUICK = {"seeds": 2, "users": 200, "items": 80, "clicks": 20, "steps": 200}
 ENOUGH = Number(int, 2 * BEST, True, f"{2 * BEST} or more")
 NUMBERS = [
-    ("seeds", count, 5, "SEEDS", "seeds from --seed on; each makes a world and trains on it"),
+    ("seeds", few, 5, "SEEDS", "seeds from --seed on; each makes a world and trains on it"),
     ("users", count, 2000, "USERS", "users who click"),
     ("items", ENOUGH, 500, "ITEMS", "items to click"),
     ("clicks", count, 40, "CLICKS", "clicks of a user to learn from"),

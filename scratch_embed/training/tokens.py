@@ -74,7 +74,10 @@ class Tokens:
         return {"merges": merges, "checksum": self.checksum, "baselines": self.baselines}
 
     def _at(self, starts: np.ndarray) -> np.ndarray:
-        return np.stack([self.ids[start : start + self.length + 1] for start in starts.tolist()])
+        found = np.empty((len(starts), self.length + 1), np.int64)  # too much is told at once
+        for row, start in zip(found, starts.tolist()):
+            row[:] = self.ids[start : start + self.length + 1]
+        return found
 
     def _stretches(self) -> Iterator[np.ndarray]:
         return (self.ids[start : start + self.stretch] for start in self.known.tolist())

@@ -104,3 +104,24 @@ def test_what_cannot_be_asked_is_a_sentence(tmp_path, monkeypatch, capsys, text,
     Path("q.txt").write_text(text, encoding="utf-8")
     assert neighbours.main(["v.npz", "--analogies", "q.txt"]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", [997, 1003])
+def test_words_of_one_vector_tie_wherever_they_stand(rows):
+    """A product of matrices rounds the last of its rows differently."""
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((rows, 50)).astype(np.float32)
+    table[7] = table[1] + table[2] - table[0] + 0.1 * table[7]
+    table[-1] = table[7]
+    for many in (1, 2, 3):
+        asked = np.array([[0, 1, 2, 7]] * many)
+        right = questions.answered_rightly(asked, geometry.unit_rows(table))
+        assert right["left out"].tolist() == [0.5] * many
+
+
+def test_where_every_word_is_asked_with_none_is_left_to_answer():
+    unit = geometry.unit_rows(np.random.default_rng(0).standard_normal((3, 4)))
+    asked = [questions.Question("", ("a", "b", "c", "b"))]
+    found = questions.accuracy(asked, {"a": 0, "b": 1, "c": 2}.get, unit)
+    assert [found["all"][way] for way in ("left out", "near B", "near C")] == [0, 0, 0]
+    assert found["by chance"] == 0
