@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from scratch_embed.sharding.shard import Shard
 
 PATIENCE = 60.0  # seconds in which a new thread may take the place of one that has ended
 FIRST = 600.0  # seconds for a worker's first step, before which it may have much to read
+POOLS = {"threading", "queue", "concurrent.futures.thread", "multiprocessing.pool"}
 GLANCE = 0.2  # seconds after which one who waits looks round again
 
 
@@ -24,10 +26,11 @@ class Shards(Protocol):
 class InProcess:
     """All shards in this process, one after another.
 
-    A worker is waited for as long as the thread lives that took its last step. Where that has
-    ended, or is the one that waits, another may take its part: RuntimeError after PATIENCE seconds
-    without one (FIRST where it has taken no step yet), and at once where no other thread has ever
-    asked. Nothing is lost by that: the same lookup may be asked again.
+    A worker is waited for as long as the thread runs that took its last step. Where that has ended,
+    or waits for work in a pool, or is the one that asks here, another may take its part:
+    RuntimeError after PATIENCE seconds without one (FIRST where it has taken no step yet), and at
+    once where no other thread has ever asked. Nothing is lost by that: the same lookup may be asked
+    again.
     """
 
     def __init__(self, shards: Sequence[Shard]):
@@ -73,7 +76,17 @@ class InProcess:
         others = any(thread.is_alive() for thread in tuple(self._threads) if thread is not here)
         if threading.active_count() == 1 or (last is here and not others):
             return "no other thread could push"
-        alive = last not in (None, here) and last.is_alive()
-        if alive or waited < (FIRST if last is None else PATIENCE):
+        at_work = last not in (None, here) and last.is_alive() and not _is_idle(last)
+        if at_work or waited < (FIRST if last is None else PATIENCE):
             return ""
         return f"in {waited:.0f} seconds no other thread has pushed (an error in the last one?)"
+
+
+def _is_idle(thread: threading.Thread) -> bool:
+    """Whether a thread runs nothing but the loop of a pool, which waits for work: its last task has
+    ended, by an error perhaps."""
+    frame, waiting = sys._current_frames().get(thread.ident), True
+    while frame is not None and waiting:
+        waiting = frame.f_globals.get("__name__") in POOLS
+        frame = frame.f_back
+    return waiting

@@ -9,7 +9,7 @@ from pathlib import Path
 from scratch_embed.text.counting import Ids
 from scratch_embed.text.sources import STANDARD, Source, open_source
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.run import CHECKPOINT, IDS, begun_in
+from scratch_embed.training.run import CHECKPOINT, IDS, NEW_IDS, begun_in
 
 WHAT = (
     "a UTF-8 file, a folder of .txt, .md and .rst files, or - for standard input; without it, "
@@ -44,7 +44,7 @@ def pieces_of(source: Source) -> Iterator[str]:
 
 def fresh_ids(folder: Path) -> Path:
     """Where the ids of a new text are written. The old ones stay: the new text may be none."""
-    return folder / f"{IDS}.new"
+    return folder / NEW_IDS
 
 
 def take_over(folder: Path) -> None:

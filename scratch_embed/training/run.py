@@ -26,7 +26,8 @@ from scratch_embed.training.results import write_results
 CHECKPOINT = "checkpoint.npz"
 IDS = "text.ids"
 ENDED = (CHECKPOINT, "results.json")  # what a run leaves, whatever else it writes
-WRITTEN = (*ENDED, IDS, f"{IDS}.new", "results.png")
+NEW_IDS = f"{IDS}.new"
+WRITTEN = (*ENDED, IDS, NEW_IDS, "results.png")
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
@@ -49,6 +50,8 @@ class Run:
         ids = options.out / IDS
         if ids.is_file() and not _has(options.out, *ENDED) and not may_be_ids(ids):
             raise _written_by_nobody(ids)
+        if os.path.lexists(options.out / NEW_IDS) and not begun_in(options.out):
+            raise _written_by_nobody(options.out / NEW_IDS)
 
     def will_write(self, name: str) -> Path:
         """The path of a file in the run's folder. Raises OSError when it cannot be written, and

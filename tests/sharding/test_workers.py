@@ -308,3 +308,21 @@ def test_a_slow_worker_is_waited_for_as_long_as_its_thread_lives(monkeypatch):
 
     at_once([lambda: work(one), lambda: work(other)])
     assert one.shards.shards[0].clock == [3, 3]
+
+
+def test_a_worker_whose_task_in_a_pool_has_failed_is_not_waited_for_without_end(monkeypatch):
+    """Its thread lives on, and waits for other work."""
+    monkeypatch.setattr(in_process, "PATIENCE", 0.3)
+    one, other = workers_of(2)
+
+    def work(layer):
+        for step in range(4):
+            layer([V if layer is other and step == 2 else 1]).sum().backward()
+            layer.step()
+
+    with ThreadPoolExecutor(2) as pool:
+        watched, failed = pool.submit(work, one), pool.submit(work, other)
+        with pytest.raises(RuntimeError, match="worker 1, which has pushed 2 steps, and in"):
+            watched.result(timeout=60)
+        with pytest.raises(IndexError):
+            failed.result(timeout=60)

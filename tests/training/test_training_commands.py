@@ -230,6 +230,7 @@ def test_what_a_run_writes_must_not_be_its_standard_input_either(tmp_path, monke
                     command.parse(parser, ["-", "--out", str(out)])
             else:
                 assert command.parse(parser, ["-", "--out", str(out)])
+    (tmp_path / "text.ids.new").unlink()
     monkeypatch.setattr("sys.stdin", None)  # as where there is no console
     assert command.parse(parser, ["-", "--out", str(tmp_path)])
 
@@ -244,6 +245,20 @@ def test_what_is_somebody_elses_under_the_name_of_ids_is_not_written_over(tmp_pa
     for content in (b"", np.arange(5, dtype="<i4").tobytes()):  # a run stopped before it saved
         ids.write_bytes(content)
         parsed(tmp_path)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_lies_where_new_ids_are_written_first_is_not_lost(tmp_path, linked):
+    """Nor what a link of that name leads to."""
+    out, name = tmp_path / "out", "text.ids.new"
+    out.mkdir()
+    mine = tmp_path / "mine" if linked else out / name
+    mine.write_text("my own notes")
+    if linked:
+        (out / name).symlink_to(mine)
+    with pytest.raises(ValueError, match=r"text\.ids\.new was written by nobody"):
+        parsed(out)
+    assert mine.read_text() == "my own notes"
 
 
 @pytest.mark.parametrize("name", ["checkpoint.npz", "text.ids", "results.json", "results.png"])
