@@ -155,9 +155,9 @@ q_still.answer(
 )
 
 # %% [markdown]
-# So Adam moves **every** row at **every** step, read or not. A row-sparse gradient cannot tell it
-# to leave a row alone. Either one pays for all rows, or one changes the algorithm: LazyAdam touches
-# $m$, $v$ and $w$ of the rows in the batch, and nothing of the others.
+# So Adam moves every row that was **ever** read at **every** step. A row-sparse gradient cannot
+# tell it to leave a row alone. Either one pays for all rows, or one changes the algorithm: LazyAdam
+# touches $m$, $v$ and $w$ of the rows in the batch, and nothing of the others.
 
 # %%
 from scratch_embed import Adam, LazyAdam
@@ -253,7 +253,7 @@ print("  moved in all: " + ", ".join(f"{name} {path[-1]:.3f}" for name, path in 
 # %% [markdown]
 # ## What did we learn?
 # - A gradient can be kept as distinct rows and their sums: the size of the batch, not of the table.
-# - Plain descent steps with it exactly; Adam cannot, for it moves rows that nobody read.
+# - Plain descent steps with it exactly; Adam cannot, for it moves rows that were read before.
 # - LazyAdam is another algorithm: absent rows wait.
 #
 # Write them: `python -m lessons exercise sparse_sgd`, then `lazy_adam`. Lesson 21 has fewer rows

@@ -1,8 +1,8 @@
 """Adam for the rows of the batch only.
 
-Adam moves every row at every step, because it remembers yesterday. Its lazy form lets rows sleep
-that the batch does not name: memory, averages and all. It is another algorithm, and the usual one
-for large tables (torch.optim.SparseAdam).
+Adam goes on moving a row after it was read, because it remembers yesterday. Its lazy form lets rows
+sleep that the batch does not name: memory, averages and all. It is another algorithm, and the usual
+one for large tables (torch.optim.SparseAdam).
 """
 
 import numpy as np

@@ -26,6 +26,7 @@ import numpy as np
 
 from scratch_embed import geometry, plot
 from scratch_embed.lesson import across, begin, lab_text, save_figure
+from scratch_embed.look.terminal import width, wrap
 from scratch_embed.text import corpus
 from scratch_embed.text.ppmi import cooccurrence, ppmi
 
@@ -86,7 +87,8 @@ cosines = table(0, results.longest)
 nearest = cosines.argmax(axis=1)
 firsts = [(a, b) for a, b in pairs if nearest[a] == b and nearest[b] == a]
 words = known.tokens[1:]
-print("  each other's first neighbour:", ", ".join(f"{words[a]}/{words[b]}" for a, b in firsts))
+told = ", ".join(f"{words[a]}/{words[b]}" for a, b in firsts)
+print("\n".join(wrap(f"each other's first neighbour: {told}", width(), "  ")))
 
 figure, ax = plot.figure(size=(7.5, 4))
 bins = np.linspace(0, 1, 26)

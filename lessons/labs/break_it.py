@@ -28,11 +28,13 @@ import numpy as np
 from scratch_embed import plot
 from scratch_embed.lesson import across, begin, save_figure
 from scratch_embed.lesson.claims import values_of
+from scratch_embed.look.terminal import width, wrap
 
 begin()
 lesson = values_of("ch22_break_it")
 MOST = 20.0  # nats: a loss above it counts as this much, so that it can be drawn
-print("  damages:", ", ".join(list(lesson.damages)[1:]), "and rows shuffled")
+told = ", ".join(list(lesson.damages)[1:])
+print("\n".join(wrap(f"damages: {told} and rows shuffled", width(), "  ")))
 
 
 # %% [markdown]

@@ -121,8 +121,8 @@ for (tied, name), width in product(NAMES.items(), WIDTHS):
 
 # %% [markdown]
 # ## What may be claimed
-# Little. Fifteen seeds have been looked at by now (0 to 4, and 200 to 209). At every width the
-# order of the two ways changes with the seed, so these gaps are told, and nothing is claimed.
+# Little. Fifteen seeds have been looked at in full size (0 to 4, and 200 to 209). At every width
+# the order of the two ways changed with the seed, so these gaps are told, and nothing is claimed.
 # Claimed is one order alone: a table of eight columns is ahead of two of four, which have about as
 # many numbers. (The matrix between them is larger, by $3D^2$.)
 
@@ -149,7 +149,7 @@ results.conclude(told, bool(np.abs(gaps).max() < 0.02))
 # %% [markdown]
 # ## Is the narrow model only slow?
 # A narrow tied model may get there later. So the narrowest once more, with four times the steps.
-# Here too the seeds disagree, and the gap is told.
+# In full size the seeds disagreed here too, so the gap is told.
 
 # %%
 narrow = {way: ways[way] for way in (f"tied, D = {WIDTHS[0]}", f"untied, D = {WIDTHS[0]}")}

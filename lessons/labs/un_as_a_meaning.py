@@ -218,11 +218,11 @@ few = across(from_few, FEW, budgets=(2, 5, 15, 60), quick_budgets=(60,), unit="s
 few.show()
 
 # %% [markdown]
-# So "un" can mean "not", on conditions. Something must bend: a straight line on the sum, and one
-# head of attention alone, do not even fit the trained words. Attention is not what it takes: with
-# the stems' rows there before, an MLP on the sum does it in every run, two heads alone in most.
-# Without those rows only two heads do it, in most runs; an MLP would rather learn by heart. And a
-# handful of stems with the prefix is seldom enough.
+# In full size "un" can mean "not", on conditions. Something must bend: a straight line on the sum,
+# and one head of attention alone, do not even fit the trained words. Attention is not what it
+# takes: with the stems' rows there before, an MLP on the sum does it in every run, two heads alone
+# in most. Without those rows only two heads do it, in most runs; an MLP would rather learn by
+# heart. And a handful of stems with the prefix is seldom enough.
 
 # %%
 figure, axes = plot.figure(1, 2, size=(12, 4.2))

@@ -2,7 +2,8 @@
 
     row = hash(word) mod m        expected alone: (1 - 1/m)^(n - 1),  about e^(-n/m)
 
-With k hashes a word is told from another unless all k rows agree, which is far rarer.
+With k hashes the k rows are added, and a word is told from another unless both have the same k
+rows, in whatever order, which is far rarer.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ def counted(words: int, buckets: int, seed: int) -> hashing.Collisions:
 
 @lru_cache(maxsize=1024)
 def confused(words: int, buckets: int, hashes: int, seed: int) -> int:
-    """How many words share all of their k rows with another."""
+    """How many words share all of their k rows with another, in whatever order: they are added."""
     rows = np.stack([_rows(words, buckets, seed + k) for k in range(hashes)], axis=1)
+    rows.sort(axis=1)
     _, at, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     return int((counts[at.ravel()] > 1).sum())
 

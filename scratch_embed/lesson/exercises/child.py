@@ -15,6 +15,7 @@ from pathlib import Path
 
 from scratch_embed.lesson.exercises.judge import Quit, TooMuch, judge
 
+MEMORY = 4 << 30  # bytes: more than any answer needs, and less than would bring a machine down
 MOST_PRINTED, KEPT = 1_000_000, 2_000  # characters
 
 
@@ -38,6 +39,7 @@ class Paper(io.TextIOBase):
 def main(folder: str) -> None:
     """Work through the jobs of a folder, then leave, whatever threads are still running."""
     jobs = json.loads(Path(folder, "jobs.json").read_text(encoding="utf-8"))
+    _keep_within(MEMORY)
     leave, os._exit = os._exit, _quit
     for handle in (1, 2):  # what compiled code prints goes nowhere; Python's goes on paper
         os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
@@ -54,6 +56,17 @@ def main(folder: str) -> None:
             verdicts.write(json.dumps({**verdict, "printed": paper.text}) + "\n")
             verdicts.flush()
     leave(0)
+
+
+def _keep_within(size: int) -> None:
+    """Let what asks for more memory meet a MemoryError, where the system knows of such a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    if most == resource.RLIM_INFINITY or most > size:
+        resource.setrlimit(resource.RLIMIT_DATA, (size, most))
 
 
 def _quit(code: int = 0) -> None:

@@ -124,3 +124,11 @@ def test_the_process_sees_the_same_modules_and_no_learners_folder(tmp_path):
         f"assert [os.path.realpath(path) for path in (sys.executable, np.__file__)] == {ours!r}\n"
     )
     assert check(job(tmp_path, text))["passed"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know of no such limit")
+def test_a_file_that_fills_memory_is_ended_before_it_brings_the_machine_down(tmp_path):
+    path = tmp_path / "full.py"
+    path.write_text(HEAD + "    return bytearray(6 << 30)\n")
+    verdict = check(Job(EXERCISE, path, timed=False, seconds=60))
+    assert not verdict["passed"] and "more memory than there is" in verdict["sentence"], verdict
