@@ -317,9 +317,8 @@ q.answer("better" if once.mean() > 0 else "worse", because={"worse": little})
 # such rows are known as glitch tokens.) A row with one update has hardly moved, and is hardly
 # better than its start. With a hundred it has been carried far, and more updates add little.
 #
-# The last column trains with larger steps. In a natural text rare rows gain more by them and
-# frequent rows less: the number of updates says how often a row was pushed, and $\eta$ how far. No
-# single step size suits both.
+# The last column has larger steps. In natural text rare rows gain more by them, frequent rows less:
+# updates say how often a row was pushed, and $\eta$ how far. No single step size suits both.
 
 # %%
 from scratch_embed import plot
