@@ -71,9 +71,9 @@ q.answer(moved / 1e6, because="and at 10 GB a second that takes less than a mill
 
 # %% [markdown]
 # ## Compile it
-# In plain Python the loop takes seconds for such a batch: the interpreter looks up what `+=` means
-# half a million times. Numba reads the same lines once and makes machine code of them. The lines
-# stay as they are; `run` compiles a loop and calls it.
+# In plain Python the loop is slow for such a batch: the interpreter looks up what `+=` means half a
+# million times. Numba reads the same lines once and makes machine code of them. The lines stay as
+# they are; `run` compiles a loop and calls it.
 
 # %%
 from scratch_embed import kernels

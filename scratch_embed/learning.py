@@ -70,7 +70,8 @@ class Learning:
         itself, such as a running mean, has moved on.)
 
         Raises FloatingPointError for a loss that is no number, TypeError for one that is no Tensor,
-        and ValueError for one that is of other weights, or has been gone back from already.
+        and ValueError for one that is of other weights, has been gone back from already, or spawns
+        generators.
         """
         # In a context of its own: np.errstate would hold for good where Ctrl-C comes as it begins.
         return copy_context().run(self._retaken)
@@ -91,13 +92,24 @@ class Learning:
         """What batches are drawn from, and what the parts of the model draw from."""
         return [self.rng, *self.model.generators()]
 
+    def _spawned(self) -> list[int]:
+        """How many others each generator has begun, which is no part of its state."""
+        seeds = [getattr(rng.bit_generator, "seed_seq", None) for rng in self._generators()]
+        return [getattr(seed, "n_children_spawned", 0) for seed in seeds]
+
     def _take(self) -> float:
         rule = self.optimizer
         if self._rate is not None:
             rule.lr = self._rate(self.step)
         rule.zero_grad()
         with lean(), np.errstate(all="ignore"):
+            spawned = self._spawned()
             loss = self._loss(self.rng)
+            if self._spawned() != spawned:
+                raise ValueError(
+                    "loss spawns from a generator, and how often no checkpoint knows: draw the "
+                    "seed of another one from it, np.random.default_rng(rng.integers(2**63))"
+                )
             self._check_fresh(loss)
             before = self.check(loss.item())  # it may be a view of a weight, which will move
             loss.backward()

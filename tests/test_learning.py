@@ -229,3 +229,16 @@ def test_a_generator_that_would_draw_from_beyond_its_numbers_is_refused(kind, pl
     (state["rng"]["state"] if place == "pos" else state["rng"])[place] = at
     with pytest.raises((ValueError, TypeError), match=place):
         learning.load_state_dict(state)
+
+
+def test_a_loss_that_spawns_generators_is_refused_before_its_step():
+    """How often it did is not in the state of a generator: resumed, the same would be drawn."""
+    model = Two()
+
+    def loss(rng):
+        return model.loss() * rng.spawn(1)[0].random()
+
+    learning = Learning(model, SGD([model.a, model.b], lr=0.1), 0, loss)
+    with pytest.raises(ValueError, match=r"spawns from a generator.*default_rng\(rng.integers"):
+        learning.take()
+    assert learning.step == 0 and model.a.data.tolist() == [0, 1]

@@ -57,11 +57,22 @@ class _Loss:
         return "exp(sum of w x) + sum of x^3"
 
 
+class _AtOneTenth:
+    """It sees whether a number was put back to the last digit."""
+
+    def __call__(self, x):
+        return float(x[1]) if x[0] == 0.1 else 0.0
+
+    def __repr__(self):
+        return "x[1] where x[0] is 0.1, else 0"
+
+
 def check(trial):
     for rng, shape in zip(trial.rounds(4), [(3,), (2, 2), (), (2, 1, 2)]):
         f = _Loss(0.3 * rng.standard_normal(shape))
         x = rng.standard_normal(shape)
         trial.same("slopes", mistakes=MISTAKES, f=f, x=x, h=1e-2)
+    trial.same("slopes", mistakes=MISTAKES, f=_AtOneTenth(), x=np.array([0.1, 2.0]), h=0.01)
 
 
 def _each(one):

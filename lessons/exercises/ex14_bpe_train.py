@@ -4,6 +4,7 @@ Sennrich, Haddow and Birch 2016. A vocabulary of byte pairs is nothing but the l
 the order in which they were learned.
 """
 
+import string
 from itertools import pairwise
 
 LESSON = 7
@@ -68,6 +69,9 @@ def check(trial):
     for words in ([], [""], ["a", "b"], odd, ["LO", "Low", "low", "LOW", "lo"]):
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=3)
     trial.same("train", mistakes=MISTAKES, words=odd, num_merges=0)
+    for letter in (*string.punctuation, *string.whitespace, "\0"):  # a text that is cut at one
+        words = [f"a{letter}b", f"a{letter}b", "ab", f"{letter}ab"]
+        trial.same("train", mistakes=MISTAKES, words=words, num_merges=2)
 
 
 def _random_words(rng):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scratch_embed.gradcheck import as_if, kinks, paths, pattern
+from scratch_embed.gradcheck import as_if, kinks, layouts, paths, pattern
 from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
 from scratch_embed.gradcheck import predictions as p
@@ -51,7 +51,7 @@ HYPOTHESES = [
     ),
     Hypothesis(
         "memory order",
-        p.memory_order,
+        layouts.memory_order,
         "{half} answers otherwise where dout lies {detail} in memory, as it may after a "
         "transpose: read it by its indices, not as it lies, as ravel('K') and as_strided do",
     ),
@@ -297,10 +297,11 @@ HYPOTHESES = [
 ]
 
 # Those that ask the operation for other answers themselves.
-ASKED = {p.outside, p.not_finite, p.ignores_dout, p.memory_order, p.dout_cut_off, p.not_linear}
+LINEAR = {p.not_linear, layouts.memory_order}
+ASKED = LINEAR | {p.outside, p.not_finite, p.ignores_dout, p.dout_cut_off}
 
 # What may be wrong where a gradient is right.
-OF_THIS_DOUT_ONLY = [h for h in HYPOTHESES if h.test in (p.not_linear, p.memory_order)]
+OF_THIS_DOUT_ONLY = [h for h in HYPOTHESES if h.test in LINEAR]
 
 
 def half(op: str) -> str:

@@ -103,42 +103,6 @@ def ignores_dout(case: Case) -> str | None:
     return "" if any(map(case.is_like, answers(case.part, 2 * case.dout))) else None
 
 
-def memory_order(case: Case) -> str | None:
-    """Another answer, or none, for the same dout where it lies otherwise in memory.
-
-    For a random dout: one whose numbers are equal, as behind a sum, shows nothing.
-    """
-    size = float(np.abs(case.dout).max(initial=0)) or 1.0
-    dout, doubt = size * stream(0).standard_normal(case.dout.shape), rounding(case.part)
-    with np.errstate(all="ignore"):
-        first = answers(case.part, dout.copy())
-        if not all(np.isfinite(one).all() for one in first):
-            return None
-        for words, laid in LAYOUTS.items():
-            try:
-                other = answers(case.part, laid(dout))
-            except Exception as error:  # noqa: BLE001  a learner's own backward may raise anything
-                return f"{words} ({type(error).__name__}: {error})"
-            for one, two in zip(first, other):  # sums in another order end in other digits
-                if not (close(one, two) or np.abs(one - two).max(initial=0) <= doubt):
-                    return words
-    return None
-
-
-def _spread(dout: np.ndarray) -> np.ndarray:
-    """The same numbers with something else between them, which only who reads memory will see."""
-    wide = np.full((*dout.shape[::-1], 2), np.nan)
-    apart = wide[..., 0].T
-    apart[...] = dout
-    return apart
-
-
-LAYOUTS = {
-    "column by column": lambda dout: dout.copy(order="F"),
-    "with gaps between its numbers": _spread,
-}
-
-
 def dout_cut_off(case: Case) -> str | None:
     """Only where dout is positive: guided backpropagation, and its forebear that looks at no x."""
     if case.dout.shape != case.right.shape:
@@ -158,6 +122,28 @@ def not_linear(case: Case) -> str | None:
                 gap = np.abs(many - c * one).max(initial=0)
                 if np.isfinite(gap) and gap > 1e-9 * abs(c) * np.abs(one).max(initial=0):
                     return f"{c:g} times dout does not give {c:g} times the answer"
+    return _not_additive(case, first)
+
+
+def _not_additive(case: Case, first: list[np.ndarray]) -> str | None:
+    """What two parts of a dout give must add up to what it gives, also where one of them has zeros,
+    rows of zeros, or equal numbers, as behind a mask or a sum."""
+    dout, doubt = case.dout, rounding(case.part)
+    rows = stream(0).random(dout.shape[:-1])[..., None] if dout.ndim else np.zeros(())
+    entries = stream(1).random(dout.shape)
+    parts = {
+        "of which some rows are 0": np.where(rows < 0.5, dout, 0),
+        "of which some numbers are 0": np.where(entries < 0.5, dout, 0),
+        "whose numbers are all equal": np.full(dout.shape, np.abs(dout).max(initial=0)),
+    }
+    for words, part in parts.items():
+        with np.errstate(all="ignore"):
+            one, two = answers(case.part, part.copy()), answers(case.part, dout - part)
+            for whole, a, b in zip(first, one, two):
+                size = max(np.abs(g).max(initial=0) for g in (whole, a, b))
+                off = np.abs(a + b - whole).max(initial=0)
+                if np.isfinite(whole).all() and not off <= 1e-9 * size + doubt:
+                    return f"for a dout {words} it gives something else"
     return None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, ValuesView
 
 import numpy as np
 
 from scratch_embed.arguments import check_dict, check_flag, check_names, fitted
+from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import wrote
 
@@ -90,8 +92,19 @@ class Layer:
         return sum(tensor.size for tensor in self.parameters())
 
     def generators(self) -> list[np.random.Generator]:
-        """Every generator that a part of this layer draws from, as Dropout does, each once."""
-        return [part for _, part, _ in _walk(self) if isinstance(part, np.random.Generator)]
+        """Every generator that a part of this layer draws from, as Dropout does, each once.
+
+        Raises TypeError for one of another kind: its place would not be saved with the others.
+        """
+        found = []
+        for path, part, _ in _walk(self):
+            if isinstance(part, (np.random.RandomState, random.Random)):
+                raise TypeError(
+                    f"{path} is a {type(part).__name__}, whose place no checkpoint keeps: draw "
+                    "from np.random.default_rng(seed)"
+                )
+            found += [part] * isinstance(part, np.random.Generator)
+        return found
 
     def name_weights(self) -> None:
         """Call each weight by its path. Raises ValueError for two of the same path."""
@@ -114,7 +127,9 @@ class Layer:
         ValueError for another shape and a read-only array, TypeError for another kind of number.
         float64 is rounded for a float32 layer.
         """
-        self.loading(state)()
+        load = self.loading(state)
+        with uninterrupted():
+            load()
 
     def loading(self, state: Mapping[str, np.ndarray]) -> Callable[[], None]:
         """The first half of `load_state_dict`, which raises, and as an answer the second half.
@@ -239,6 +254,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     """(name, value) for what a layer, list, tuple or dict holds that is or may hold a weight or a
     generator; arrays too, which may stand where a weight stood."""
     looked_at = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator)
+    looked_at += (np.random.RandomState, random.Random)
     # written here because naming np.random is what loads it
     if isinstance(thing, Layer):
         named = vars(thing).items()

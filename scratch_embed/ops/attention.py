@@ -98,7 +98,7 @@ def _masked(scores: np.ndarray, mask, causal: bool) -> tuple[np.ndarray, np.ndar
         allowed = mask
         if mask.dtype != bool:
             allowed = ~np.isneginf(mask)
-            scores = scores + np.where(allowed, mask, 0).astype(scores.real.dtype)
+            scores = scores + _added(mask, allowed, scores.real.dtype)
         shape = np.broadcast_shapes(allowed.shape, scores.shape)
         if shape != scores.shape:  # one sequence, seen by the masks of several
             scores = np.broadcast_to(scores, shape).copy()
@@ -143,6 +143,18 @@ def _check(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
             f"{shapes} do not fit: q is (..., T, D), k is (..., S, D), v is (..., S, E), with the "
             "same D, at least 1, in q and k, and the same S, at least 1, in k and v"
         )
+
+
+def _added(mask: np.ndarray, allowed: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """What a mask of floats adds to scores of this dtype, 0 where nobody may look. Where that does
+    not hold it, as float32 the least of the float64, by how much less it is than the row's largest:
+    shares go by differences."""
+    added, most = np.where(allowed, mask, 0), float(np.finfo(dtype).max)
+    if np.abs(added).max(initial=0) > most:
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = np.where(allowed, mask, -np.inf).max(axis=-1, keepdims=True)
+            added = np.where(allowed, mask - largest, 0).clip(-most, most)
+    return added.astype(dtype)
 
 
 def _check_mask(mask, shape: tuple[int, ...]) -> np.ndarray:

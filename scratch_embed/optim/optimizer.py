@@ -11,6 +11,7 @@ import numpy as np
 from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
 from scratch_embed.kernels.steps import every_row, is_for_a_loop
 from scratch_embed.kernels.tables import Groups, apart, check_dtype
+from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.optim.groups import check_options, make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
@@ -122,7 +123,9 @@ class Optimizer:
         this rule has, ValueError for another number of groups or parameters, a wrong shape and an
         option out of range, TypeError for what is no number, or no dict.
         """
-        self.loading(saved)()
+        load = self.loading(saved)
+        with uninterrupted():
+            load()
 
     def loading(self, saved: Mapping) -> Callable[[], None]:
         """The first half of `load_state_dict`, which raises, and as an answer the second half.

@@ -12,6 +12,7 @@ import numpy as np
 
 from scratch_embed import checkpoint
 from scratch_embed.kernels.ids import check_ids
+from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.optim import Optimizer
 from scratch_embed.rows import RowGrad
@@ -126,16 +127,21 @@ class Shard:
                     f"{self.clock[worker]}; load a checkpoint to bring all to the same step"
                 )
             grad = None if places is None else RowGrad(places, values, self.weight.shape)
-            if self.staleness is not None:
-                self._step([grad])
-            else:
-                came = self._waiting.setdefault(step, {})
-                came[worker] = grad
-                if len(came) == self.workers:
-                    self._step([came[w] for w in range(self.workers)])
-                    del self._waiting[step]  # not before: the step may fail, and be asked for again
-            self.clock[worker] = step + 1
-            self._moved.notify_all()
+            with uninterrupted():  # else the rows might move, and the clock not tell
+                self._take(grad, step, worker)
+                self.clock[worker] = step + 1
+                self._moved.notify_all()
+
+    def _take(self, grad: RowGrad | None, step: int, worker: int) -> None:
+        """Make a step of a push, or of those of all workers once the last of them is here."""
+        if self.staleness is not None:
+            self._step([grad])
+            return
+        came = self._waiting.setdefault(step, {})
+        came[worker] = grad
+        if len(came) == self.workers:
+            self._step([came[w] for w in range(self.workers)])
+            del self._waiting[step]  # not before: the step may fail, and be asked for again
 
     def _check_life(self, life: int) -> None:
         if life != self.life:

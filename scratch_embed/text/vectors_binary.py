@@ -95,6 +95,6 @@ def _read_word(file: BinaryIO, where: str) -> str:
         word = bytes(letters).lstrip(b"\n").decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: {bytes(letters)[:40]!r} is not UTF-8 ({error})") from None
-    if not word:
-        raise ValueError(f"{where} is empty")
+    if not word or any(c in word for c in "\t\n\r\v\f"):
+        raise ValueError(f"{where}: the word {word[:40]!r} is empty or holds white space")
     return word

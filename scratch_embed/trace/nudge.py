@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
 STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
-ROUNDING = 8 * EPS  # of a loss, beside its size
+ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is rounded
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
 TELLS = 1e-2  # of a gradient: with less doubt than this, right is told from wrong
 TINY = 1e-5  # of a number near 0: a nudge of it
@@ -73,24 +73,27 @@ class Asked(NamedTuple):
         """t -> the loss with the entry larger by t."""
         return replay.along(self.trace, [self.use], self.index)
 
+    def noise(self) -> float:
+        """The rounding of the loss, which may be a small rest of large numbers: as measured."""
+        f, moving = self.loss(), Tensor(np.zeros(()))
+        here = f(0.0)
+        way = Way(lambda: f(float(moving.data)) - here, moving, ())
+        return loss_noise(way, EPS * max(abs(here), 1.0))
+
     def step_alone(self, at: np.ndarray) -> tuple[Way, float]:
         """How far sum(out * incoming) of this step moves with the entry, its input being `at`; and
-        the rounding of that."""
+        the rounding of that, also of what it moves by less."""
         start, given = (np.array(replay.wide(array)) for array in (at, self.incoming))
         moving = Tensor(start)
         here = self._out(start)
-        largest = 0.0
 
         def moves() -> float:
-            nonlocal largest
             out = self._out(moving.data)
             moved = out != here
-            largest = max(largest, float(np.abs(here * given)[moved].sum()))
             return float(((out - here)[moved] * given[moved]).sum())
 
-        way = Way(moves, moving, self.index)
-        way(way.step(STEPS[0]))
-        return way, loss_noise(way, EPS * largest)
+        way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
+        return way, loss_noise(way, EPS * float(sizes[np.isfinite(sizes)].sum()))
 
     def draws(self) -> bool:
         """Whether forward of this step gives other numbers every time."""
@@ -108,9 +111,10 @@ class Quotient(NamedTuple):
     h: float
     above: float
     below: float
+    noise: float = 0.0  # of the loss, where it was measured
 
     def rounding(self) -> float:
-        return ROUNDING * abs(self.above) / self.h
+        return max(ROUNDING * max(abs(self.above), 1.0), 8 * self.noise) / self.h
 
 
 @np.errstate(all="ignore")  # a step may lead to where there is no number
@@ -144,22 +148,25 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
     f, value, single, option = asked.loss(), asked.value, asked.single, _option(asked)
     if asked.draws():
         return RANDOM, found
+    if not option and not _judge(found, value, single):
+        found = found._replace(noise=asked.noise())
     if _judge(found, value, single):
         return (AGREES if option else _closely(asked, found)), found
     if option:
         return option, found
     if _draws(f):
         return RANDOM, found
-    if _is_kink(f, value):
+    if _is_kink(f, found.noise, value):
         return KINK, found
-    if _falls_to(f, value, single):
+    if _falls_to(f, found, value, single):
         return f"{AGREES}: with smaller nudges the quotient falls to it", found
     if single:
         fine = value_at(replay.in_double(asked.trace, asked.use), asked.index)
-        found = _measured(f, fine, False, abs(float(asked.use.value[asked.index])))
+        finer = _measured(f, fine, False, abs(float(asked.use.value[asked.index])))
+        found = finer._replace(noise=found.noise)
         if _judge(found, fine, False):
             return f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away", found
-    return _by_itself(asked), found
+    return _by_itself(asked, found), found
 
 
 def _closely(asked: Asked, found: Quotient) -> str:
@@ -171,6 +178,8 @@ def _closely(asked: Asked, found: Quotient) -> str:
     alone = clearer(way, noise)
     if asked.single and not _near(alone, value, asked.single):
         value = value_at(replay.in_double(asked.trace, asked.use), asked.index)
+    if value == alone.value == 0:
+        return AGREES
     if not math.isfinite(alone.value):
         return f"{AGREES} within {doubt:.0e}, and no nudge tells more"
     if not _near(alone, value, asked.single):
@@ -189,11 +198,11 @@ def _near(alone: Measured, value: float, single: bool) -> bool:
     return abs(alone.value - value) <= allowed + 8 * alone.noise
 
 
-def _by_itself(asked: Asked) -> str:
+def _by_itself(asked: Asked, found: Quotient) -> str:
     """The verdict where a gradient differs: is this step right by itself, whatever arrives?"""
     way, noise = asked.step_alone(asked.use.value)
     if _near(clearer(way, noise), asked.value, asked.single):
-        return KINKS if _is_kink(asked.loss()) else ASTRAY
+        return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
     if is_kink(way, asked.value, noise):
         return f"{ASTRAY} by itself, on a kink"
     return PIECE if is_kink(way, None, noise) and _is_right_beside(asked) else DIFFERS
@@ -262,30 +271,33 @@ def _draws(f: Callable[[float], float]) -> bool:
     return len({f(0.0) for _ in range(8)}) > 1
 
 
-def _is_kink(f: Callable[[float], float], value: float | None = None) -> bool:
+def _is_kink(f: Callable[[float], float], noise: float, value: float | None = None) -> bool:
     """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
     here = f(0.0)
     sides = [sorted(((here - f(-h)) / h, (f(h) - here) / h)) for h in STEPS[:3]]
     for h, before, (low, high) in zip(STEPS[1:], sides, sides[1:]):
         bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature: it falls with h
-        doubt = 1e-6 * max(abs(low), abs(high)) + ROUNDING * abs(here) / h + bent
+        doubt = (
+            1e-6 * max(abs(low), abs(high)) + Quotient(0, h, here, here, noise).rounding() + bent
+        )
         between = value is None or low - doubt <= value <= high + doubt
         if between and high - low > 10 * doubt:
             return True
     return False
 
 
-def _falls_to(f: Callable[[float], float], value: float, single: bool) -> bool:
+def _falls_to(f: Callable[[float], float], at: Quotient, value: float, single: bool) -> bool:
     """Whether the quotient comes to `value` as h goes to 0, in proportion to h: so it does where a
     curve begins, as at 0 of relu(x)^2, whose quotient is h / 2. Or to h^2, as any sharp bend does.
     """
     here, steps = f(0.0), (10 * STEPS[0], *STEPS)
     found = [(f(h) - f(-h)) / (2 * h) for h in steps]
     for larger, h, first, second in zip(steps, steps[1:], found, found[1:]):
-        falls = abs(first - second) > 4 * ROUNDING * abs(here) / h
+        near = at._replace(h=h, above=here)
+        falls = abs(first - second) > 4 * near.rounding()
         for ratio in (larger / h, (larger / h) ** 2):
             limit = second + (second - first) / (ratio - 1)
-            if falls and _judge(Quotient(limit, h, here, here), value, single):
+            if falls and _judge(near._replace(slope=limit), value, single):
                 return True
     return False
 

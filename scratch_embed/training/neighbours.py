@@ -148,7 +148,7 @@ class Table:
         return {"asked": [a, b, c], "left out": out, "allowed": allowed}
 
     def _named(self, found: geometry.Neighbours) -> list:
-        return [[self.words[row], round(float(x), 4)] for row, x in zip(*found)]
+        return [[self.words[row], round(float(x), 9)] for row, x in zip(*found)]
 
 
 def listed(near: list) -> str:

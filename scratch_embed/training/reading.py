@@ -57,5 +57,7 @@ def ids_of(folder: Path, checksum: int) -> Ids:
     """The ids of a run. Raises ValueError when they are not those of its checkpoint."""
     ids = Ids(folder / IDS)
     if ids.checksum() != checksum:
-        raise ValueError(f"{ids.path} is not the text of the checkpoint; begin without --resume")
+        raise ValueError(
+            f"{ids.path} is not the text of the checkpoint; begin anew, with another --out"
+        )
     return ids

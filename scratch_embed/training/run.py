@@ -47,11 +47,10 @@ class Run:
         self._command, self._saved_at = command, time.monotonic()
         for name in WRITTEN:
             self.will_write(name)
-        ids = options.out / IDS
-        if ids.is_file() and not _has(options.out, *ENDED) and not may_be_ids(ids):
-            raise _written_by_nobody(ids)
-        if os.path.lexists(options.out / NEW_IDS) and not begun_in(options.out):
-            raise _written_by_nobody(options.out / NEW_IDS)
+        begun = _has(options.out, *ENDED)
+        for ids in (options.out / IDS, options.out / NEW_IDS):
+            if ids.is_file() and not begun and (ids.is_symlink() or not may_be_ids(ids)):
+                raise _written_by_nobody(ids)
 
     def will_write(self, name: str) -> Path:
         """The path of a file in the run's folder. Raises OSError when it cannot be written, and
@@ -76,7 +75,7 @@ class Run:
                 raise
             raise ValueError(
                 f"{self.options.out / CHECKPOINT} is not as this command writes it "
-                f"({type(error).__name__}: {error}); begin without --resume"
+                f"({type(error).__name__}: {error}); begin anew, with another --out"
             ) from error
 
     @property

@@ -93,3 +93,36 @@ def test_an_infinite_slope_is_told_beside_what_a_nudge_gives():
     with np.errstate(all="ignore"):
         (cause,) = gradcheck(root, leaf(0.0, 1.0)).causes
     assert "inf at [0], where nudging its forward gives" in cause.sentence
+
+
+def _skips_rows(dout, shape):
+    """It leaves out what is 0, and not the ids that belong to it."""
+    there = dout.any(axis=1)
+    grad = np.zeros(shape)
+    np.add.at(grad, IDS[: there.sum()], dout[there])
+    return grad
+
+
+def _divides(dout, shape):
+    with np.errstate(invalid="ignore"):
+        largest = np.abs(dout).max(axis=1, keepdims=True)
+        return _right(dout / largest * largest, shape)
+
+
+def _right(dout, shape):
+    grad = np.zeros(shape)
+    np.add.at(grad, IDS, dout)
+    return grad
+
+
+def _of_a_sum(dout, shape):
+    return _right(dout, shape) * (2 if np.ptp(dout) == 0 else 1)
+
+
+@pytest.mark.parametrize("backward", [_skips_rows, _divides, _of_a_sum])
+def test_a_backward_that_is_wrong_for_douts_with_zeros_or_equal_numbers(backward):
+    """As they come from a loss that masks, or from a sum: a random one has neither."""
+    E = Tensor(np.arange(10.0).reshape(5, 2) / 7, requires_grad=True, name="E")
+    rows = differentiable(lambda E: (E[IDS], E.shape), backward, name="rows")
+    assert causes(rows, E) == [("dout not linear", "rows")]
+    assert gradcheck(differentiable(lambda E: (E[IDS], E.shape), _right), E).passed

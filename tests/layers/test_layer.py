@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections import deque
 from contextlib import nullcontext
@@ -357,3 +358,13 @@ def test_keys_that_are_no_text_are_told():
     layer = layers.Linear(2, 3, rng=0)
     with pytest.raises(KeyError, match="holds 0, which Linear has not"):
         layer.load_state_dict({**layer.state_dict(), 0: np.ones(2)})
+
+
+@pytest.mark.parametrize("kind", [np.random.RandomState, random.Random])
+def test_a_generator_whose_place_would_not_be_saved_is_told(kind):
+    class Mine(Layer):
+        def __init__(self):
+            self.parts = {"draws": kind(0)}
+
+    with pytest.raises(TypeError, match=rf"parts\.draws is a {kind.__name__}, whose place no"):
+        Mine().generators()

@@ -80,6 +80,16 @@ def test_a_mask_of_floats_is_added_to_the_scores():
     assert not out.any() and not saved.weights.any()
 
 
+def test_the_least_float64_is_finite_also_for_scores_in_float32():
+    """Libraries fill masks with it: a query whose keys all have it looks at all of them alike."""
+    q, k, v = (np.array(x, np.float32) for x in ([[1.0]], [[1.0], [1.0]], [[8.0], [4.0]]))
+    least = np.finfo(np.float64).min
+    for mask, shares in (([least, least], [0.5, 0.5]), ([0, least], [1, 0]),
+                         ([least / 2, least], [1, 0]), ([least, -np.inf], [1, 0])):  # fmt: skip
+        out, saved = attention_forward(q, k, v, mask=np.array([mask]))
+        assert saved.weights.tolist() == [shares] and out.dtype == np.float32
+
+
 def test_minus_infinity_is_false_and_zero_is_true():
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
     look = np.random.default_rng(1).random((2, 3, 3)) < 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +12,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from scratch_embed import Embedding
-from scratch_embed.sharding import Partition, Shard, in_process
+from scratch_embed import SGD, Embedding
+from scratch_embed.sharding import Partition, Shard, ShardedEmbedding, in_process
 from tests.sharding.tables import RULES, D, V, batch, sharded, workers_of
 
 
@@ -326,3 +327,29 @@ def test_a_worker_whose_task_in_a_pool_has_failed_is_not_waited_for_without_end(
             watched.result(timeout=60)
         with pytest.raises(IndexError):
             failed.result(timeout=60)
+
+
+@pytest.mark.parametrize("staleness", [None, 0])
+def test_a_step_that_ctrl_c_ends_and_that_is_asked_for_again_is_taken_once(staleness, monkeypatch):
+    """The signal comes while the rows move."""
+    made = {"rng": 0, "dtype": np.float64, "staleness": staleness}
+    alone, layer = (ShardedEmbedding(V, D, 2, _descent, **made) for _ in "ab")
+    for each in (alone, layer):
+        each([1, 2, 1]).sum().backward()
+    alone.step()
+    whole = SGD.step
+
+    def struck(optimizer):
+        whole(optimizer)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(SGD, "step", struck)
+    with pytest.raises(KeyboardInterrupt):
+        layer.step()
+    monkeypatch.setattr(SGD, "step", whole)
+    layer.step()
+    np.testing.assert_array_equal(layer.table(), alone.table())
+
+
+def _descent(params):
+    return SGD(params, lr=0.1)

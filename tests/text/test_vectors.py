@@ -129,6 +129,14 @@ def test_a_header_that_lies_is_found_out_within_the_limit(path, limit):
             read_vectors(path, limit=limit)
 
 
+@pytest.mark.parametrize("between", ["\t", "\u00a0", " "])
+def test_words_that_swallowed_a_number_are_told_whatever_lies_between(path, between):
+    header = "2 2\n" if between == " " else ""
+    path.write_text(f"{header}cat{between}0.1 0.2 0.3\ndog{between}0.4 0.5 0.6\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="2 of 2 words end in a number"):
+        read_vectors(path)
+
+
 def test_a_file_that_is_not_utf8(path):
     path.write_bytes(b"a 1 2\ncaf\xe9 1 2\n")
     with pytest.raises(ValueError, match="line 2: byte 0xe9 at offset 3 is not UTF-8"):

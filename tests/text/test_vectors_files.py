@@ -243,6 +243,7 @@ def test_what_follows_the_last_word_is_seen_within_the_limit(tmp_path, limit):
         (b"2 2\na " + BYTES[:8] + b"\xff " + BYTES[8:], "word 2 of 2: .* is not UTF-8"),
         (b"2 2\na " + BYTES[:8] + b"b " + b"\xff" * 8, "word 2 of 2, 'b': a number is NaN"),
         (b"2 2\na " + BYTES[:8] + b"b " + BYTES[8:] + b"c", "goes on after the 2 words"),
+        (b"2 2\na " + BYTES[:8] + b"b\n\tc " + BYTES[8:], "word 2 of 2: the word 'b.*' is empty"),
         (b"999999999 2\na " + BYTES, "take at least 9,999,999,990"),
         (b"the 0.1 0.2\n", "not with a line of two counts"),
     ],

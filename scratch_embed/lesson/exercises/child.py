@@ -40,7 +40,9 @@ def main(folder: str) -> None:
     """Work through the jobs of a folder, then leave, whatever threads are still running."""
     jobs = json.loads(Path(folder, "jobs.json").read_text(encoding="utf-8"))
     _keep_within(MEMORY)
-    leave, os._exit = os._exit, _quit
+    leave, os._exit, here = os._exit, _quit, os.getpid()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: setattr(os, "_exit", leave))
     for handle in (1, 2):  # what compiled code prints goes nowhere; Python's goes on paper
         os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
     with (
@@ -52,6 +54,8 @@ def main(folder: str) -> None:
             faulthandler.dump_traceback_later(job["seconds"], exit=True, file=faults)
             sys.stdout = sys.stderr = paper = Paper()
             verdict = judge(job["exercise"], job["file"], job["timed"])
+            if os.getpid() != here:  # a child that the file made, and let run on
+                leave(0)
             faulthandler.cancel_dump_traceback_later()
             verdicts.write(json.dumps({**verdict, "printed": paper.text}) + "\n")
             verdicts.flush()

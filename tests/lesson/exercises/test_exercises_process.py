@@ -132,3 +132,22 @@ def test_a_file_that_fills_memory_is_ended_before_it_brings_the_machine_down(tmp
     path.write_text(HEAD + "    return bytearray(6 << 30)\n")
     verdict = check(Job(EXERCISE, path, timed=False, seconds=60))
     assert not verdict["passed"] and "more memory than there is" in verdict["sentence"], verdict
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.parametrize("ends", ["os._exit(0)", "pass"])
+def test_a_process_that_a_file_makes_does_not_go_on_with_the_check(tmp_path, ends):
+    """Also one that it lets run on: it would make others, and these again others."""
+    path, asked = tmp_path / "forks.py", tmp_path / "asked"
+    path.write_text(f"""import os
+{RIGHT}
+right = lookup_backward
+def lookup_backward(dout, ids, num_rows):
+    with open({str(asked)!r}, "a") as file:
+        print(os.getpid(), file=file)
+    if not os.fork():
+        {ends}
+    return right(dout, ids, num_rows)
+""")
+    assert check(Job(EXERCISE, path, timed=False, seconds=20))["passed"]
+    assert len(set(asked.read_text().split())) == 1
