@@ -117,7 +117,11 @@ def check_rng_state(state: Mapping[str, Any], rng: np.random.Generator) -> None:
     if here != there:
         raise ValueError(f"the state is of a generator {there}, and here is a {here}")
     type(rng.bit_generator)(0).state = state  # raises where something else is wrong with it
-    for holder, place, last in ((state["state"], "pos", 624), (state, "buffer_pos", 4)):
+    numbers = state["state"]
+    even = "inc" in numbers and not numbers["inc"] % 2  # of PCG64, whose increment is odd
+    if even or "pos" in numbers and not np.any(numbers["key"]):
+        raise ValueError(f"no {here} was ever in such a state: it would draw one number for ever")
+    for holder, place, last in ((numbers, "pos", 624), (state, "buffer_pos", 4)):
         if place in holder:  # of MT19937 and of Philox
             at = check_count(holder[place], f"{place} of the generator", 0)
             if at > last:

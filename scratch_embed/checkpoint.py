@@ -28,8 +28,8 @@ from scratch_embed.files import BAD_HEADER, from_json, open_regular, read_array,
 
 PLAIN = "plain"  # the entry that holds what is no array
 DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
-    *BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, AttributeError, RuntimeError,
-    MemoryError,
+    *BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, AttributeError,
+    RuntimeError, MemoryError, OverflowError,
 )  # fmt: skip
 ZIP = b"PK\x03\x04"  # how a .npz file begins
 ARRAY = "array at"  # stands in its JSON where an array was
@@ -66,6 +66,8 @@ def load(path: str | os.PathLike) -> dict:
         try:
             with zipfile.ZipFile(file) as entries:
                 names = entries.namelist()
+                if any(e.compress_type != zipfile.ZIP_STORED for e in entries.infolist()):
+                    raise ValueError("it is packed, and may hold more than there is room for")
                 arrays = {name.removesuffix(".npy"): read_array(entries, name) for name in names}
             for array in arrays.values():
                 if array.dtype.kind == "U":
@@ -98,7 +100,7 @@ def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
         return {k: _without_arrays(v, f"{where}/{k}".lstrip("/"), arrays) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_arrays(v, f"{where}/{k}", arrays) for k, v in enumerate(value)]
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # a time is no number
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

@@ -197,7 +197,7 @@ def rank_correlation(a, b) -> float:
     lengths = np.linalg.norm(ranks, axis=1)
     if not lengths.all():
         raise ValueError("all values are equal in a or in b: there is no order to compare.")
-    return float(ranks[0] @ ranks[1] / lengths.prod())
+    return float(np.clip(ranks[0] @ ranks[1] / lengths.prod(), -1.0, 1.0))
 
 
 def energy(table) -> np.ndarray:

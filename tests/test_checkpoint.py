@@ -363,3 +363,21 @@ def test_a_state_on_disk_stays_where_the_one_that_is_loaded_had_taken_no_step():
     b.grad = np.ones(2)
     second.step()
     assert mine.tolist() == [1, 1] and second.state[1]["t"] == 1
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_packed_checkpoint_is_refused_before_it_is_unpacked(tmp_path, how):
+    """A few kilobytes may unpack to more than there is room for; `save` packs nothing."""
+    saved, packed = tmp_path / "saved.npz", tmp_path / "packed.npz"
+    checkpoint.save(saved, step=3, table=np.zeros(1000))
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(packed, "w", how) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    with pytest.raises(ValueError, match="it is packed"):
+        checkpoint.load(packed)
+
+
+def test_a_time_is_no_number(tmp_path):
+    for unit in ("s", "us", "ns"):
+        with pytest.raises(TypeError, match="datetime64"):
+            checkpoint.save(tmp_path / "c.npz", when=np.datetime64("2026-11-27", unit))

@@ -217,8 +217,8 @@ def test_a_step_that_was_broken_off_has_drawn_nothing(error):
 
 @pytest.mark.parametrize(
     ("kind", "place", "at"),
-    [("MT19937", "pos", 10**9), ("MT19937", "pos", -5), ("MT19937", "pos", 625),
-     ("Philox", "buffer_pos", 5), ("Philox", "buffer_pos", -(10**9))],
+    [("PCG64", "inc", 0), ("MT19937", "pos", 10**9), ("MT19937", "pos", -5),
+     ("MT19937", "pos", 625), ("Philox", "buffer_pos", 5), ("Philox", "buffer_pos", -(10**9))],
 )  # fmt: skip
 def test_a_generator_that_would_draw_from_beyond_its_numbers_is_refused(kind, place, at):
     model = Two()
@@ -226,8 +226,8 @@ def test_a_generator_that_would_draw_from_beyond_its_numbers_is_refused(kind, pl
     learning = Learning(model, SGD([model.a, model.b], lr=0.1), rng, model.loss)
     state = learning.state_dict()
     learning.load_state_dict(state)
-    (state["rng"]["state"] if place == "pos" else state["rng"])[place] = at
-    with pytest.raises((ValueError, TypeError), match=place):
+    (state["rng"] if place == "buffer_pos" else state["rng"]["state"])[place] = at
+    with pytest.raises((ValueError, TypeError), match="one number" if place == "inc" else place):
         learning.load_state_dict(state)
 
 

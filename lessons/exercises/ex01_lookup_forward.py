@@ -39,6 +39,8 @@ def check(trial):
         E = rng.standard_normal((7, 3))
         for shape in [(), (5,), (2, 4), (2, 1, 3), (0,)]:
             trial.same("lookup_forward", mistakes=MISTAKES, E=E, ids=trial.ids(rng, 7, *shape))
+    far = {"E": np.arange(300.0)[:, None], "ids": np.array([299, 43])}  # more than a byte holds
+    trial.same("lookup_forward", **far)
     for bad in (7, -1, 9, -3):
         because = f"for id {bad} of a table of 7 rows"
         trial.raises("lookup_forward", IndexError, because, E=E, ids=np.array([[0, 1], [bad, 2]]))

@@ -72,6 +72,7 @@ def check(trial):
         f = _Loss(0.3 * rng.standard_normal(shape))
         x = rng.standard_normal(shape)
         trial.same("slopes", mistakes=MISTAKES, f=f, x=x, h=1e-2)
+    trial.same("slopes", mistakes=MISTAKES, f=_Loss(np.ones((2, 3))), x=np.ones((3, 2)).T, h=0.1)
     trial.same("slopes", mistakes=MISTAKES, f=_AtOneTenth(), x=np.array([0.1, 2.0]), h=0.01)
 
 

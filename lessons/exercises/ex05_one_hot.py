@@ -64,3 +64,4 @@ def check(trial):
             E=E,
         )
     trial.same("one_hot", ids=np.zeros(0, int), num_rows=3)
+    trial.same("one_hot", ids=np.array([299, 43]), num_rows=300)  # more than a byte holds

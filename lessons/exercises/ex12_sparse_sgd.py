@@ -45,6 +45,8 @@ def check(trial):
         dout = rng.standard_normal((6, 3))
         lr = float(rng.uniform(0.01, 1))
         trial.same("sgd_step", mistakes=MISTAKES, E=E, ids=ids, dout=dout, lr=lr)
+    turned = np.asfortranarray(E)  # it lies column by column in memory
+    trial.same("sgd_step", mistakes=MISTAKES, E=turned, ids=ids, dout=dout, lr=0.1)
     none = {"ids": ids[:0], "dout": dout[:0]}
     trial.same("sgd_step", mistakes=MISTAKES, E=E, **none, lr=0.1)
     trial.lean("sgd_step", 5e5, "it grows with the table and not with the batch",

@@ -34,7 +34,7 @@ def rotary(x):
     T, D = x.shape
     angle = np.arange(T)[:, None] / 10000.0 ** (np.arange(0, D, 2) / D)
     cos, sin = np.cos(angle), np.sin(angle)
-    out = np.zeros(x.shape, x.dtype)
+    out = np.zeros(x.shape, np.result_type(x, 1.0))
     out[:, 0::2] = x[:, 0::2] * cos - x[:, 1::2] * sin
     out[:, 1::2] = x[:, 0::2] * sin + x[:, 1::2] * cos
     return out

@@ -77,6 +77,9 @@ def check(trial):
             o=o,
             u=u,
         )
+    u = rng.standard_normal((3, 5, 4))
+    trial.same("sgns_forward", mistakes=FORWARD, c=c, o=o, u=u)
+    trial.same("sgns_backward", dloss=1.5, c=c, o=o, u=u)
     for far in ({"o": np.array([[-40.0]]), "u": np.array([[[30.0]]])},
                 {"o": np.array([[40.0]]), "u": np.array([[[-30.0]]])}):  # fmt: skip
         trial.same("sgns_forward", c=np.array([[50.0]]), **far)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scratch_embed.book.pieces import Piece
 from scratch_embed.book.running import Ran
-from scratch_embed.files import replacing
+from scratch_embed.files import read_bytes, replacing
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -52,9 +52,9 @@ def _is_ours(path: Path) -> bool:
     """Whether all cells and what is noted of them are as we wrote them; outputs anybody can make
     anew."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_bytes(path).decode("utf-8"))
         return found["metadata"][OURS] == _digest(found["cells"], found["metadata"])
-    except (ValueError, KeyError, TypeError, RecursionError):  # no notebook, or none of ours
+    except (ValueError, KeyError, TypeError, RecursionError, OSError):  # none, or none of ours
         return False
 
 

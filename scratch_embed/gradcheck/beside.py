@@ -13,7 +13,16 @@ import numpy as np
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.kinks import meets_one
 from scratch_embed.gradcheck.nudged import gradient
-from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, is_kink, moved
+from scratch_embed.gradcheck.numeric import (
+    Line,
+    Loss,
+    central,
+    clearer,
+    closer,
+    is_kink,
+    moved,
+    stream,
+)
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import Part, plain, same_bits
@@ -90,6 +99,31 @@ def right_beside(point) -> bool:
     with moved(tensors, [ASIDE * rng.standard_normal(tensor.shape) for tensor in tensors]):
         got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
         return all(_is_nudged(point, tensor, grad) for tensor, grad in zip(tensors, got))
+
+
+def wrong_aside(point) -> list[str]:
+    """Names of tensors along which, a little beside the point, backward is not the slope: for a
+    direction through many entries of which some are on kinks, which tells nothing at the point."""
+    rng, tensors = stream(2), point.checked
+    if point.original or any(missing.any() for missing in point.missing):
+        return []  # by their options, gradients are no slopes
+    try:
+        with moved(tensors, [ASIDE * rng.standard_normal(tensor.shape) for tensor in tensors]):
+            got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
+            found = [_is_slope(point, *pair, rng) for pair in zip(tensors, got)]
+    except Exception:  # noqa: BLE001  fn does not take these numbers, and may say so in any way
+        return []
+    return [point.name(position) for position, right in enumerate(found) if not right]
+
+
+def _is_slope(point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator) -> bool:
+    """Whether a gradient is the slope along a random direction, as far as a nudge tells."""
+    way = rng.standard_normal(tensor.shape)
+    way /= max(float(np.linalg.norm(way)), 1.0)
+    line = Line(point.loss, tensor, None, way, edits=True)
+    slope, doubt = closer(line, point.noise), 1e-6 * float(np.abs(grad * way).sum())
+    off = abs(slope.value - float(np.vdot(grad, way)))
+    return not off > doubt + 8 * slope.noise or is_kink(line, None, point.noise)
 
 
 def _is_nudged(point, tensor: Tensor, grad: np.ndarray) -> bool:

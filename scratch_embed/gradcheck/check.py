@@ -9,6 +9,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
+from scratch_embed.gradcheck.beside import wrong_aside
 from scratch_embed.gradcheck.causes import Cause
 from scratch_embed.gradcheck.diagnose import diagnose, wrong_operations
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
@@ -22,6 +23,10 @@ from scratch_embed.tensor.recording import recording, whole
 from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")
+NOT_BESIDE = (
+    "a little beside this point, off the kinks that hide it here, the gradient of {} is not the "
+    "slope along a random direction: check there"
+)
 
 
 def gradcheck(
@@ -54,8 +59,8 @@ def gradcheck(
         direction, which is fast; if it disagrees, an elementwise check follows.
 
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
-    when fn or backward answers otherwise the second time, or backward for another cotangent. What
-    is below 1e-12 and hidden by rounding of L counts as 0: inputs of some 0.1 to 10 tell most.
+    when fn or backward answers otherwise the second time, or backward for another cotangent. Below
+    1e-12 what rounding of L hides counts as 0: inputs of some 0.1 to 10 tell most.
 
     Raises ValueError for a method, mode, rtol or max_entries that cannot be, and a computed tensor;
     TypeError for what is no real Tensor, or no complex step if alone; RuntimeError in no_grad().
@@ -75,15 +80,23 @@ def gradcheck(
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
         directional = mode == "directional" and not point.original
         quick = judged(_directions(point, rng)) if directional else None
-        if quick is not None and quick.passed and not quick.blind:
+        if quick and not quick.blind:
             return quick
         report = judged(_entries(point, max_entries, rng))
         all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
         if quick is not None and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
-        if not report.agrees or point.coarse and not report.told:
-            report.causes = _causes(point, report)
-        return report
+        return _closed(point, report)
+
+
+def _closed(point: Point, report: Report) -> Report:
+    """The report with what is asked at its end: beside kinks that hide a direction, and for causes
+    of what is wrong."""
+    if report.passed and report.blind:
+        report.problems += map(NOT_BESIDE.format, wrong_aside(point))
+    if not report.agrees or point.coarse and not report.told:
+        report.causes = _causes(point, report)
+    return report
 
 
 def _causes(point: Point, report: Report) -> list[Cause]:

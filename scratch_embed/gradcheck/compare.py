@@ -18,6 +18,7 @@ from scratch_embed.gradcheck.numeric import (
     central,
     clearer,
     closer,
+    goes_in_steps,
     holding,
     is_kink,
     jump,
@@ -97,6 +98,12 @@ def judge(
         return said.row(doubted, KINK)  # among many entries a kink so small is not seen as one
     if leaps(line, point.loss.rounding()):
         return said.row(doubted, NOISE)
+    exact = rows["complex"].difference if "complex" in rows else 0.0
+    if exact <= 8 * point.unit and goes_in_steps(line, point.unit):
+        # Numbers of order 1 may cancel on the way to L, as in ln p of a p that is nearly 1.
+        again = said.row(clearer(line, point.unit))
+        if again.passed:
+            return again._replace(true=true)
     return _decided(rows)._replace(true=true)
 
 

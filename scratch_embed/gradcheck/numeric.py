@@ -13,8 +13,9 @@ Richardson's extrapolation is from 1911 (Phil. Trans. A 210). The complex step i
 Moler (1967) and Squire & Trapp (1998). How much rounding the loss itself carries is measured with
 a difference table after Moré & Wild, "Estimating computational noise" (SIAM J. Sci. Comput. 2011).
 What was rounded away inside fn before L became small is not seen so: -ln p of a p that is nearly 1,
-as of a target 20 ahead of the others, comes in steps of 2e-16, and its right gradient of some 1e-9
-or less may be called WRONG. Check a loss at logits of some units.
+as of a target 20 ahead of the others, comes in steps of 2e-16. A right gradient of some 1e-9 or
+less cannot be told then, and of a mean of many such it may be called WRONG. Check a loss at logits
+of some units.
 """
 
 from __future__ import annotations
@@ -272,6 +273,14 @@ def leaps(line: Line, noise: float) -> bool:
     steps = (line.step(CENTRAL_STEP / 16**k) for k in range(3))
     gaps = [abs(line(h) - line(-h)) for h in steps]
     return min(gaps) > max(0.5 * max(gaps), 64 * noise)
+
+
+def goes_in_steps(line: Line, unit: float) -> bool:
+    """Whether L stays as it is or moves by about `unit`, the rounding of numbers of order 1 that
+    cancel on the way to it."""
+    values = [line(k * NOISE_SPACINGS[0] * line.scale) for k in range(-5, 6)]
+    moves = np.abs(np.diff(values))
+    return not (0 < moves[moves > 0].min(initial=np.inf) < unit / 4)
 
 
 def closer(line: Line, noise: float) -> Measured:

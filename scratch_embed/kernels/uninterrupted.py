@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # What people and systems end, save and limit programs with; not all systems have all of them.
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
+NAMES = (
+    "SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGQUIT", "SIGTSTP", "SIGCONT", "SIGCHLD", "SIGIO",
+    "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGUSR1", "SIGUSR2",
+)  # fmt: skip
 HELD = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is through, and so does any signal that Python answers.
+    """Ctrl-C waits until the block is through, and so does any of HELD that Python answers.
 
     Only the main thread gets a signal, and only it may ask for another answer to it.
     """

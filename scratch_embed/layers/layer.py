@@ -98,7 +98,7 @@ class Layer:
         """
         found = []
         for path, part, _ in _walk(self):
-            if isinstance(part, (np.random.RandomState, random.Random)):
+            if isinstance(part, (np.random.RandomState, np.random.BitGenerator, random.Random)):
                 raise TypeError(
                     f"{path} is a {type(part).__name__}, whose place no checkpoint keeps: draw "
                     "from np.random.default_rng(seed)"
@@ -254,7 +254,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     """(name, value) for what a layer, list, tuple or dict holds that is or may hold a weight or a
     generator; arrays too, which may stand where a weight stood."""
     looked_at = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator)
-    looked_at += (np.random.RandomState, random.Random)
+    looked_at += (np.random.RandomState, np.random.BitGenerator, random.Random)
     # written here because naming np.random is what loads it
     if isinstance(thing, Layer):
         named = vars(thing).items()
@@ -265,10 +265,10 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     for name, inner in named:
         if isinstance(inner, looked_at):
             yield name, inner
-        if isinstance(next(_passed_by(inner), 0), Tensor | Layer):
+        if isinstance(next(_passed_by(inner), 0), Tensor | Layer | np.random.Generator):
             raise TypeError(
-                f"{name} is a {type(inner).__name__} of layers or weights, which would neither be "
-                "learned nor saved; put them in a list, tuple or dict"
+                f"{name} is a {type(inner).__name__} of layers, weights or generators, which would "
+                "neither be learned nor saved; put them in a list, tuple or dict"
             )
 
 

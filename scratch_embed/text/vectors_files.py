@@ -11,6 +11,7 @@ Nothing in a file is run, whoever wrote it: none of these is a pickle.
 
 from __future__ import annotations
 
+import lzma
 import math
 import os
 import zipfile
@@ -63,8 +64,8 @@ def read_npz(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
                 words, vectors = (_rows(entries, name, limit) for name in ("words", "vectors"))
             words = words.tolist()
             return WordVectors(tuple(words), check_words(words, vectors))
-        except (*BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, MemoryError,
-                AttributeError, RuntimeError) as error:  # fmt: skip
+        except (*BAD_HEADER, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
+                MemoryError, AttributeError, RuntimeError) as error:  # fmt: skip
             raise ValueError(
                 f"{path} is no .npz with the arrays 'words' and 'vectors' ({str(error)[:300]})"
             ) from None

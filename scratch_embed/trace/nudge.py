@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
 ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is rounded
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
-TELLS = 1e-2  # of a gradient: with less doubt than this, right is told from wrong
+TELLS = 1e-3  # of a gradient: with less doubt than this, right is told from wrong
 TINY = 1e-5  # of a number near 0: a nudge of it
 BESIDE = 1e-7  # how far beside a kink it is asked what backward makes there
 TRIES = 16  # of such places

@@ -126,3 +126,33 @@ def test_a_backward_that_is_wrong_for_douts_with_zeros_or_equal_numbers(backward
     rows = differentiable(lambda E: (E[IDS], E.shape), backward, name="rows")
     assert causes(rows, E) == [("dout not linear", "rows")]
     assert gradcheck(differentiable(lambda E: (E[IDS], E.shape), _right), E).passed
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_a_lost_id_is_found_also_where_zeros_meet_a_relu(mode):
+    """A direction through all entries meets too many kinks, so it is asked a little beside."""
+    rng = np.random.default_rng(1)
+    ids = rng.integers(500, size=2000)
+
+    def backward(dout, lost):
+        grad = np.zeros((500, 4))
+        np.add.at(grad, ids[lost:], dout[lost:])
+        return grad
+
+    table = rng.standard_normal((500, 4)) * (rng.random((500, 4)) > 0.5)
+    for lost in (0, 1):
+        rows = differentiable(lambda E, lost=lost: (E[ids], lost), backward, name="rows")
+        E = Tensor(table, requires_grad=True, name="E")
+        assert gradcheck(lambda E: F.relu(rows(E)), E, mode=mode).passed == (not lost)  # noqa: B023
+
+
+@pytest.mark.parametrize("gap", [21, 23, 26, 35])
+def test_what_cancels_on_the_way_to_a_loss_is_not_called_wrong(gap):
+    z = Tensor([[0.0, gap, -1.0]], requires_grad=True, name="z")
+    for method in ("central", "all"):
+        report = gradcheck(lambda z: F.cross_entropy(z, [1]), z, method=method)
+        assert not report.causes and all(row.passed for row in report.rows), report
+    half = differentiable(
+        F.cross_entropy.forward, lambda *given: 0.5 * F.cross_entropy.backward(*given)
+    )
+    assert not gradcheck(lambda z: half(z, [1]), z).passed

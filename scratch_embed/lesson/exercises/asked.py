@@ -132,7 +132,9 @@ def copied(value: Any) -> Any:
     """A copy that the receiver may do with what it likes."""
     if isinstance(value, (list, tuple)):
         return type(value)(map(copied, value))
-    return value.copy() if isinstance(value, (np.ndarray, dict)) else value
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")  # as it lies in memory: a function may not reckon with that
+    return value.copy() if isinstance(value, dict) else value
 
 
 def copies(arguments: Mapping[str, Any]) -> dict[str, Any]:
