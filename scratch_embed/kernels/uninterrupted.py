@@ -5,6 +5,7 @@ And a step that was interrupted would have moved some tables, and others not.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ NAMES = (
 HELD = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
 
+_aside: dict = {}  # the handlers of before, while the outermost block runs
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Ctrl-C waits until the block is through, and so does any of HELD that Python answers.
@@ -28,11 +32,15 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     handlers = {n: handler for n in HELD if callable(handler := signal.getsignal(n))}
-    came = []
+    came, outermost = [], not _aside
+    if outermost:
+        _aside.update(handlers)
     try:
         _answer_with(dict.fromkeys(handlers, lambda *arguments: came.append(arguments)))
         yield
     finally:
+        if outermost:
+            _aside.clear()
         _hand_on(came, handlers)
 
 
@@ -69,3 +77,14 @@ def _tell(came: list, handlers: dict) -> None:
     while came:
         number, frame = came.pop(0)
         handlers[number](number, frame)
+
+
+def _in_child() -> None:
+    """In a process that another thread forks while a block runs, nobody will put them back."""
+    for number, handler in _aside.items():
+        signal.signal(number, handler)
+    _aside.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from scratch_embed.text.counting import Ids
@@ -42,15 +43,23 @@ def pieces_of(source: Source) -> Iterator[str]:
             progress.to(source.done)
 
 
-def fresh_ids(folder: Path) -> Path:
-    """Where the ids of a new text are written. The old ones stay: the new text may be none."""
-    return folder / NEW_IDS
+@contextmanager
+def new_ids(folder: Path) -> Iterator[Path]:
+    """A block that writes the ids of a new text into the file that it is given. At its end they
+    take the place of old ones, with whose checkpoint nothing can go on.
 
-
-def take_over(folder: Path) -> None:
-    """The new ids take the place of old ones, with whose checkpoint nothing can go on."""
+    Till then these stay, for the new text may be none; that somebody has begun to read it is known
+    by the file.
+    """
+    path = folder / NEW_IDS
+    path.touch()
+    try:
+        yield path
+    except Exception:
+        path.unlink(missing_ok=True)
+        raise
     (folder / CHECKPOINT).unlink(missing_ok=True)
-    os.replace(fresh_ids(folder), folder / IDS)
+    os.replace(path, folder / IDS)
 
 
 def ids_of(folder: Path, checksum: int) -> Ids:

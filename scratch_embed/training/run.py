@@ -201,7 +201,11 @@ def _digest(path: Path) -> str | None:
 
 
 def load_run(folder: Path) -> dict:
-    """The checkpoint in a folder; empty, and said, where there is none."""
+    """The checkpoint in a folder; empty, and said, where there is none, or where a newer run had
+    begun to read its text, for what is saved then is of the one before."""
+    if (folder / NEW_IDS).is_file():
+        print(f"A newer run in {folder} had begun to read its text, so it begins.", flush=True)
+        return {}
     if (folder / CHECKPOINT).exists():
         return checkpoint.load(folder / CHECKPOINT)
     print(f"Nothing is saved in {folder} yet, so this run begins.", flush=True)

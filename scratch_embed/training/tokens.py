@@ -9,7 +9,7 @@ import numpy as np
 from scratch_embed.text import bpe
 from scratch_embed.text.counting import learn_pieces, write_tokens
 from scratch_embed.text.ngrams import Bigram, Unigram
-from scratch_embed.training.reading import fresh_ids, ids_of, pieces_of, source, take_over
+from scratch_embed.training.reading import ids_of, new_ids, pieces_of, source
 from scratch_embed.training.run import Run
 
 STRETCH = 512  # tokens that are held out or learned together, or more in a long text
@@ -94,9 +94,9 @@ def read(run: Run) -> tuple[bpe.BPE, int]:
     """(tokenizer, checksum): learn the merges and write the ids, in one pass over the text."""
     options = run.options
     pieces = first(pieces_of(source(options.text)), options.most_read)
-    pieces, tokenizer = learn_pieces(pieces, max(options.rows - 256, 0), unit="byte")
-    checksum = write_tokens(pieces, fresh_ids(options.out), tokenizer)
-    take_over(options.out)
+    with new_ids(options.out) as path:
+        pieces, tokenizer = learn_pieces(pieces, max(options.rows - 256, 0), unit="byte")
+        checksum = write_tokens(pieces, path, tokenizer)
     return tokenizer, checksum
 
 

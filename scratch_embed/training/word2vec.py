@@ -32,7 +32,7 @@ from scratch_embed.training.command import (
 )
 from scratch_embed.training.nearest import nearest_words, picture
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.reading import WHAT, fresh_ids, ids_of, pieces_of, source, take_over
+from scratch_embed.training.reading import WHAT, ids_of, new_ids, pieces_of, source
 from scratch_embed.training.run import Run
 
 QUICK = {"most_read": 100_000, "dim": 50, "epochs": 1}
@@ -135,13 +135,12 @@ def read(run: Run) -> dict:
     options = run.options
     found = pieces_of(source(options.text))
     cut = {"words": words, "spaces": str.split}.get(options.cut)
-    if cut is None:
-        found, tokenizer = counting.learn_pieces(found, options.pieces)
-        cut = counting.cut_by(tokenizer)
-    counted = counting.count(
-        found, fresh_ids(options.out), cut, options.min_count, options.max_words, options.most_read
-    )
-    take_over(options.out)
+    limits = options.min_count, options.max_words, options.most_read
+    with new_ids(options.out) as path:
+        if cut is None:
+            found, tokenizer = counting.learn_pieces(found, options.pieces)
+            cut = counting.cut_by(tokenizer)
+        counted = counting.count(found, path, cut, *limits)
     if options.cut == "pieces":
         tokenizer.save(options.out / PIECES)
     kind = "pieces" if options.cut == "pieces" else "words"

@@ -1,6 +1,8 @@
 """What waits for the end of a block is handed on, and every handler goes back to its place."""
 
+import os
 import signal
+import threading
 
 import pytest
 
@@ -95,3 +97,23 @@ print([signal.getsignal(number) for number in HELD] == before)
 def test_a_signal_at_any_moment_leaves_every_handler_in_its_place():
     """In Python 3.13 one that comes as a loop begins anew passes by the loop's own `try`."""
     assert output(AT_ANY_MOMENT) == "True"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_that_another_thread_forks_while_a_block_runs_can_be_ended():
+    """Its handlers would put signals by for a block that never ends there."""
+    before, codes = signal.getsignal(signal.SIGINT), []
+
+    def forks():
+        child = os.fork()
+        if not child:
+            os._exit(int(signal.getsignal(signal.SIGINT) is not before))
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    with uninterrupted():
+        assert signal.getsignal(signal.SIGINT) is not before
+        thread = threading.Thread(target=forks)
+        thread.start()
+        thread.join()
+    assert codes == [0] and signal.getsignal(signal.SIGINT) is before

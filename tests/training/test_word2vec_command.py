@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -9,13 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from scratch_embed import checkpoint
 from scratch_embed.__main__ import main
-from scratch_embed.text import held_out, toy
+from scratch_embed.text import counting, held_out, toy
 from scratch_embed.text.vectors_files import load
 from scratch_embed.text.word2vec_run import Training
 from scratch_embed.training import word2vec
@@ -290,3 +292,21 @@ def test_a_file_of_somebody_else_is_not_written_over(name, text, tmp_path, capsy
     assert command(text, out, *more) == 1
     assert f"{name} was written by nobody who says so" in capsys.readouterr().err
     assert names(out) == [name] and (out / name).read_text() == "years of work"
+
+
+def test_resume_does_not_tell_of_the_run_before_one_that_was_stopped_while_it_read(
+    text, tmp_path, monkeypatch, capsys
+):
+    out, other = tmp_path / "out", tmp_path / "other.txt"
+    assert command(text, out) == 0
+    other.write_text("red green blue " * 4000, encoding="utf-8")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(counting, "count", Mock(side_effect=KeyboardInterrupt))
+        word2vec.read(Mock(options=argparse.Namespace(
+            out=out, text=str(other), cut="words", min_count=1, max_words=None, most_read=None
+        )))  # fmt: skip
+    capsys.readouterr()
+    assert command(other, out, "--resume") == 0
+    said = capsys.readouterr().out
+    assert "A newer run in" in said and "12,000 words read" in said
+    assert set(load(out / "vectors.npz").words) == {"red", "green", "blue"}
