@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging  # noqa: F401  so that its lock is taken after ours before a fork: Numba asks for it
 import operator
 import os
 import sys
