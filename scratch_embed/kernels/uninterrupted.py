@@ -33,9 +33,9 @@ def uninterrupted() -> Iterator[None]:
         return
     handlers = {n: handler for n in HELD if callable(handler := signal.getsignal(n))}
     came, outermost = [], not _aside
-    if outermost:
-        _aside.update(handlers)
     try:
+        if outermost:
+            _aside.update(handlers)
         _answer_with(dict.fromkeys(handlers, lambda *arguments: came.append(arguments)))
         yield
     finally:
