@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import EPS, Measured, clearer, is_kink, loss_noise
+from scratch_embed.gradcheck.numeric import (
+    EPS,
+    STEPS_CLOSER,
+    Measured,
+    central,
+    clearer,
+    is_kink,
+    loss_noise,
+)
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.walk import padding_of
 from scratch_embed.look.numbers import number
@@ -161,12 +169,20 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
     if _falls_to(f, found, value, single):
         return f"{AGREES}: with smaller nudges the quotient falls to it", found
     if single:
-        fine = value_at(replay.in_double(asked.trace, asked.use), asked.index)
-        finer = _measured(f, fine, False, abs(float(asked.use.value[asked.index])))
-        found = finer._replace(noise=found.noise)
-        if _judge(found, fine, False):
-            return f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away", found
+        said, found = _in_double(asked, found)
+        if said:
+            return said, found
     return _by_itself(asked, found), found
+
+
+def _in_double(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
+    """The verdict on what backward makes in float64, "" where it differs there too; and a quotient
+    for that."""
+    fine = value_at(replay.in_double(asked.trace, asked.use), asked.index)
+    finer = _measured(asked.loss(), fine, False, abs(float(asked.use.value[asked.index])))
+    found = finer._replace(noise=found.noise)
+    said = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
+    return (said if _judge(found, fine, False) else ""), found
 
 
 def _closely(asked: Asked, found: Quotient) -> str:
@@ -176,10 +192,10 @@ def _closely(asked: Asked, found: Quotient) -> str:
         return AGREES
     way, noise = asked.step_alone(asked.use.value)
     alone = clearer(way, noise)
-    if asked.single and not _near(alone, value, asked.single):
-        value = value_at(replay.in_double(asked.trace, asked.use), asked.index)
-    if value == alone.value == 0:
+    if value == alone.value == 0 or _agrees_nearer(way, noise, value, alone):
         return AGREES
+    if asked.single and not _near(alone, value, True) and (said := _in_double(asked, found)[0]):
+        return said
     if not math.isfinite(alone.value):
         return f"{AGREES} within {doubt:.0e}, and no nudge tells more"
     if not _near(alone, value, asked.single):
@@ -198,10 +214,25 @@ def _near(alone: Measured, value: float, single: bool) -> bool:
     return abs(alone.value - value) <= allowed + 8 * alone.noise
 
 
+def _agrees_nearer(way: Way, noise: float, value: float, alone: Measured) -> bool:
+    """Whether a shorter step agrees where a longer one may have gone beyond a kink, and its
+    rounding is small beside what lies between them."""
+    gap = abs(alone.value - value)
+    for k in range(1, STEPS_CLOSER):
+        near = central(way, noise, STEPS[0] / 16**k)
+        if 8 * near.noise > gap / 3:
+            return False
+        if abs(near.value - value) <= 1e-6 * abs(value) + 8 * near.noise:
+            return True
+    return False
+
+
 def _by_itself(asked: Asked, found: Quotient) -> str:
     """The verdict where a gradient differs: is this step right by itself, whatever arrives?"""
     way, noise = asked.step_alone(asked.use.value)
-    if _near(clearer(way, noise), asked.value, asked.single):
+    alone = clearer(way, noise)
+    near = _near(alone, asked.value, asked.single)
+    if near or _agrees_nearer(way, noise, asked.value, alone):
         return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
     if is_kink(way, asked.value, noise):
         return f"{ASTRAY} by itself, on a kink"
@@ -244,7 +275,7 @@ def _measured(f: Callable[[float], float], value: float, single: bool, x: float)
                 return now
         if not math.isfinite(now.slope):
             continue
-        told = now.rounding() <= TELLS * max(
+        told = ROUNDING * abs(now.above) / h <= 1e-2 * max(
             abs(value), abs(now.slope)
         )  # or a smaller tells nothing
         if not told and (value or h < STEPS[0]):  # of 0 one more: the first may end beyond a kink

@@ -131,3 +131,24 @@ def test_a_loss_that_is_a_small_rest_of_large_numbers_is_rounded_as_these(reduce
         assert verdict(reduce(x), place).startswith("agrees")
     wrong = differentiable(lambda x: (x.sum(), x), lambda dout, x: 1.001 * dout * np.ones(3))
     assert verdict(wrong(Tensor([1e6, -1e6, 3.25], requires_grad=True))).startswith("DIFFERS")
+
+
+@pytest.mark.parametrize("slope", [0.01, 1e-4])
+@pytest.mark.parametrize("at", [-3e-7, -3e-8, -1e-8, 3e-8, 1e-7])
+def test_a_small_gradient_close_to_a_kink_is_judged_on_its_own_side(at, slope):
+    x = Tensor([at, 1.0], requires_grad=True)
+    assert "DIFFERS" not in verdict((F.relu(x) * np.array([slope, 1.0])).sum())
+    wrong = own("relu", lambda x: np.maximum(x, 0), lambda x: x <= 0)
+    assert "DIFFERS" in verdict((wrong(x) * np.array([slope, 1.0])).sum())
+
+
+def test_float32_whose_terms_cancel_is_asked_in_double_before_it_differs():
+    told = set()
+    for seed in range(20):
+        x = np.random.default_rng(seed).standard_normal((2, 2)).astype(np.float32)
+        y = F.layer_norm(Tensor(x, requires_grad=True))
+        walk = trace((y / (y * y + 1.0)).sum())
+        for index in np.ndindex(2, 2):
+            lines = walk.entry(len(walk), (0, index)).lines
+            told |= {line.value.split()[0] for line in lines if isinstance(line.value, str)}
+    assert told == {"agrees"}
