@@ -27,6 +27,7 @@ from scratch_embed.gradcheck.numeric import (
     loss_noise,
 )
 from scratch_embed.gradcheck.numeric import Line as Way
+from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.gradcheck.walk import padding_of
 from scratch_embed.look.numbers import number
 from scratch_embed.ops.bag import BagSaved
@@ -46,11 +47,13 @@ STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before
 ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is rounded
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
 TELLS = 1e-3  # of a gradient: with less doubt than this, right is told from wrong
+LONG = 1.23456789e-3  # of a nudge: no number that float32 holds
 TINY = 1e-5  # of a number near 0: a nudge of it
 BESIDE = 1e-7  # how far beside a kink it is asked what backward makes there
 TRIES = 16  # of such places
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
 RANDOM = "no verdict, for forward gives other numbers every time"
+COARSE = "no verdict, for forward rounds to float32, whatever it is given, and a nudge with it"
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
 ALONE = f"{AGREES}, by a nudge of this step alone; beside the loss it is too small to tell"
 ASTRAY = f"{DIFFERS}, as what arrives does: this step is right"
@@ -97,8 +100,8 @@ class Asked(NamedTuple):
 
         def moves() -> float:
             out = self._out(moving.data)
-            moved = out != here
-            return float(((out - here)[moved] * given[moved]).sum())
+            changed = out != here
+            return float(((out - here)[changed] * given[changed]).sum())
 
         way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
         return way, loss_noise(way, EPS * float(sizes[np.isfinite(sizes)].sum()))
@@ -107,6 +110,13 @@ class Asked(NamedTuple):
         """Whether forward of this step gives other numbers every time."""
         one, two = (self._out(self.use.value) for _ in range(2))
         return not np.array_equal(one, two, equal_nan=True)
+
+    def is_coarse(self) -> bool:
+        """Whether forward of this step rounds to float32, whatever it is given."""
+        h = LONG * max(1.0, abs(float(self.use.value[self.index])))
+        here, out = (self._out(moved(self.use.value, self.index, t)) for t in (0.0, h))
+        changed = out != here
+        return bool(changed.any() and (out == out.astype(np.float32))[changed].all())
 
     def _out(self, at: np.ndarray) -> np.ndarray:
         return replay.rerun(self.use.at, {self.use.place: at.copy()})
@@ -140,15 +150,11 @@ def nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> li
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
     quotient = f"{short(found.above - found.below)} / {2 * found.h:g}", short(found.slope)
     return [
-        Line(
-            f"{trace.loss} with {name} + {found.h:g}", (number(found.above, digits),), found.above
-        ),
-        Line(
-            f"{trace.loss} with {name} - {found.h:g}", (number(found.below, digits),), found.below
-        ),
+        *(Line(f"{trace.loss} with {name} {sign} {found.h:g}", (number(end, digits),), end)
+          for sign, end in (("+", found.above), ("-", found.below))),
         Line("nudge", quotient, found.slope),
         Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
-    ]
+    ]  # fmt: skip
 
 
 def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
@@ -156,6 +162,8 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
     f, value, single, option = asked.loss(), asked.value, asked.single, _option(asked)
     if asked.draws():
         return RANDOM, found
+    if asked.is_coarse():
+        return COARSE, found
     if not option and not _judge(found, value, single):
         found = found._replace(noise=asked.noise())
     if _judge(found, value, single):
@@ -231,8 +239,7 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
     """The verdict where a gradient differs: is this step right by itself, whatever arrives?"""
     way, noise = asked.step_alone(asked.use.value)
     alone = clearer(way, noise)
-    near = _near(alone, asked.value, asked.single)
-    if near or _agrees_nearer(way, noise, asked.value, alone):
+    if _near(alone, asked.value, asked.single) or _agrees_nearer(way, noise, asked.value, alone):
         return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
     if is_kink(way, asked.value, noise):
         return f"{ASTRAY} by itself, on a kink"

@@ -152,3 +152,19 @@ def test_float32_whose_terms_cancel_is_asked_in_double_before_it_differs():
             lines = walk.entry(len(walk), (0, index)).lines
             told |= {line.value.split()[0] for line in lines if isinstance(line.value, str)}
     assert told == {"agrees"}
+
+
+def test_of_a_forward_that_rounds_to_float32_there_is_no_verdict():
+    """Most of a nudge is rounded away in it: right and lost gradients look alike."""
+
+    def forward(x):
+        return np.tanh(x.astype(np.float32)).astype(np.float64), x
+
+    for factor in (1.0, 0.0):
+        coarse = differentiable(forward, partial(_tanh_slope, factor), name="coarse")
+        told = verdict(coarse(Tensor([0.3, -0.8], requires_grad=True)).sum())
+        assert told.startswith("no verdict, for forward rounds to float32")
+
+
+def _tanh_slope(factor: float, dout, x):
+    return factor * dout * (1 - np.tanh(x) ** 2)
