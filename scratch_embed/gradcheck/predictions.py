@@ -129,7 +129,9 @@ def not_linear(case: Case) -> str | None:
 def _not_additive(case: Case, first: list[np.ndarray]) -> str | None:
     """What two parts of a dout give must add up to what it gives, also where one of them has zeros,
     rows of zeros, or equal numbers, as behind a mask or a sum."""
-    dout, doubt = case.dout, np.nan_to_num(rounding(case.part))  # of what is masked by infinity
+    dout = case.dout
+    doubt = np.nan_to_num(rounding(case.part))  # of what is masked by infinity
+    doubt += 1e3 * np.finfo(float).eps * np.abs(dout).max(initial=0)  # of p - 1 over one column
     rows = stream(0).random(dout.shape[:-1])[..., None] if dout.ndim else np.zeros(())
     entries = stream(1).random(dout.shape)
     parts = {
