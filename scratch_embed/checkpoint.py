@@ -18,19 +18,14 @@ import json
 import os
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 
 import numpy as np
 
 from scratch_embed.arguments import check_unmasked
-from scratch_embed.files import BAD_HEADER, from_json, open_regular, read_array, replacing
+from scratch_embed.files import BAD_NPZ, from_json, open_regular, read_array, replacing
 
 PLAIN = "plain"  # the entry that holds what is no array
-DAMAGE = (  # what NumPy, zipfile and json say of a file that is not one of ours
-    *BAD_HEADER, zipfile.BadZipFile, zlib.error, EOFError, OSError, AttributeError,
-    RuntimeError, MemoryError, OverflowError,
-)  # fmt: skip
 ZIP = b"PK\x03\x04"  # how a .npz file begins
 ARRAY = "array at"  # stands in its JSON where an array was
 TAKEN = {PLAIN, "file", "allow_pickle"}  # np.savez has arguments of these names
@@ -76,7 +71,7 @@ def load(path: str | os.PathLike) -> dict:
             if not isinstance(parts, dict):
                 raise TypeError(f"it holds a {type(parts).__name__} and no parts with names")
             return parts
-        except DAMAGE as error:
+        except BAD_NPZ as error:
             raise ValueError(
                 f"{path} is no checkpoint, or only a part of one ({type(error).__name__}: "
                 f"{error}). Take an earlier one, or begin anew."

@@ -12,6 +12,7 @@ from scratch_embed.files.alone import alone_in
 from scratch_embed.files.cache import cache_dir, state_dir
 from scratch_embed.files.reading import (
     BAD_HEADER,
+    BAD_NPZ,
     from_json,
     open_regular,
     read_array,
@@ -22,6 +23,7 @@ from scratch_embed.files.writing import check_ending, check_writable, replacing,
 
 __all__ = [
     "BAD_HEADER",
+    "BAD_NPZ",
     "alone_in",
     "cache_dir",
     "check_ending",

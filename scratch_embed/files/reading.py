@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +19,11 @@ from scratch_embed.files.regular import refuse_special
 # text may hold numbers that are no letters.
 BAD_HEADER = (
     ValueError, KeyError, TypeError, SyntaxError, RecursionError, tokenize.TokenError, SystemError,
+)  # fmt: skip
+# What NumPy, zipfile and its unpackers say of a .npz file that is damaged.
+BAD_NPZ = (
+    *BAD_HEADER, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, AttributeError,
+    RuntimeError, MemoryError, OverflowError,
 )  # fmt: skip
 LARGEST = 1 << 31  # bytes read at once: 2 GiB, the text of some two thousand novels
 

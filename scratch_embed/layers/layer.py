@@ -98,7 +98,7 @@ class Layer:
         """
         found = []
         for path, part, _ in _walk(self):
-            if isinstance(part, (np.random.RandomState, np.random.BitGenerator, random.Random)):
+            if isinstance(part, _foreign()):
                 raise TypeError(
                     f"{path} is a {type(part).__name__}, whose place no checkpoint keeps: draw "
                     "from np.random.default_rng(seed)"
@@ -253,8 +253,7 @@ def _walk(root: Layer, everywhere: bool = False) -> Iterator[tuple[str, object, 
 def _inside(thing: object) -> Iterator[tuple[object, object]]:
     """(name, value) for what a layer, list, tuple or dict holds that is or may hold a weight or a
     generator; arrays too, which may stand where a weight stood."""
-    looked_at = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator)
-    looked_at += (np.random.RandomState, np.random.BitGenerator, random.Random)
+    looked_at = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator, *_foreign())
     # written here because naming np.random is what loads it
     if isinstance(thing, Layer):
         named = vars(thing).items()
@@ -270,6 +269,11 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
                 f"{name} is a {type(inner).__name__} of layers, weights or generators, which would "
                 "neither be learned nor saved; put them in a list, tuple or dict"
             )
+
+
+def _foreign() -> tuple[type, ...]:
+    """Kinds of generators whose place is not saved."""
+    return np.random.RandomState, np.random.BitGenerator, random.Random
 
 
 def _passed_by(thing: object) -> Iterator:

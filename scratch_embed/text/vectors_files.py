@@ -11,18 +11,16 @@ Nothing in a file is run, whoever wrote it: none of these is a pickle.
 
 from __future__ import annotations
 
-import lzma
 import math
 import os
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.files import BAD_HEADER, open_regular, read_array, replacing
+from scratch_embed.files import BAD_NPZ, open_regular, read_array, replacing
 from scratch_embed.text.vectors import WordVectors, check_words, read_vectors, write_vectors
 from scratch_embed.text.vectors_binary import read_binary, write_binary
 from scratch_embed.text.vectors_safetensors import read_safetensors, write_safetensors
@@ -64,8 +62,7 @@ def read_npz(path: str | os.PathLike, limit: int | None = None) -> WordVectors:
                 words, vectors = (_rows(entries, name, limit) for name in ("words", "vectors"))
             words = words.tolist()
             return WordVectors(tuple(words), check_words(words, vectors))
-        except (*BAD_HEADER, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
-                MemoryError, AttributeError, RuntimeError) as error:  # fmt: skip
+        except BAD_NPZ as error:
             raise ValueError(
                 f"{path} is no .npz with the arrays 'words' and 'vectors' ({str(error)[:300]})"
             ) from None

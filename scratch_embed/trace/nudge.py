@@ -106,17 +106,18 @@ class Asked(NamedTuple):
         way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
         return way, loss_noise(way, EPS * float(sizes[np.isfinite(sizes)].sum()))
 
-    def draws(self) -> bool:
-        """Whether forward of this step gives other numbers every time."""
-        one, two = (self._out(self.use.value) for _ in range(2))
-        return not np.array_equal(one, two, equal_nan=True)
-
-    def is_coarse(self) -> bool:
-        """Whether forward of this step rounds to float32, whatever it is given."""
-        h = LONG * max(1.0, abs(float(self.use.value[self.index])))
-        here, out = (self._out(moved(self.use.value, self.index, t)) for t in (0.0, h))
-        changed = out != here
-        return bool(changed.any() and (out == out.astype(np.float32))[changed].all())
+    def unjudged(self) -> str:
+        """Why a nudge tells nothing of this step, if so: forward draws, or rounds to float32,
+        whatever it is given."""
+        at = self.use.value
+        one, two = (self._out(at) for _ in range(2))
+        if not np.array_equal(one, two, equal_nan=True):
+            return RANDOM
+        h = LONG * max(1.0, abs(float(at[self.index])))
+        out = self._out(moved(at, self.index, h))
+        changed = out != one
+        coarse = changed.any() and (out == out.astype(np.float32))[changed].all()
+        return COARSE if coarse else ""
 
     def _out(self, at: np.ndarray) -> np.ndarray:
         return replay.rerun(self.use.at, {self.use.place: at.copy()})
@@ -160,10 +161,8 @@ def nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> li
 def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
     """What is to be said of the gradient, and the quotient that says it."""
     f, value, single, option = asked.loss(), asked.value, asked.single, _option(asked)
-    if asked.draws():
-        return RANDOM, found
-    if asked.is_coarse():
-        return COARSE, found
+    if why := asked.unjudged():
+        return why, found
     if not option and not _judge(found, value, single):
         found = found._replace(noise=asked.noise())
     if _judge(found, value, single):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from scratch_embed.lesson.exercises.exercise import find
 from scratch_embed.lesson.exercises.run import Job, check_all
-
-EXERCISES = find(Path(__file__).parents[3] / "lessons" / "exercises")
+from tests.lesson.exercises.answers import EXERCISES, checked
 
 RIGHT = {
     "finite_differences": """
@@ -207,13 +204,7 @@ RIGHT = {
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
-    folder, jobs = tmp_path_factory.mktemp("answers"), []
-    for name, text in RIGHT.items():
-        lines = [line.removeprefix(" " * 8) for line in text.splitlines()]
-        path = folder / f"{name}.py"
-        path.write_text("import numpy as np\n" + "\n".join(lines), encoding="utf-8")
-        jobs.append(Job(EXERCISES[name], path, timed=False, seconds=120))
-    return dict(zip(RIGHT, check_all(jobs)))
+    return checked(tmp_path_factory.mktemp("answers"), RIGHT)
 
 
 @pytest.mark.parametrize("name", RIGHT)

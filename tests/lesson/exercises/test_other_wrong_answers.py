@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from scratch_embed.lesson.exercises.exercise import find
-from scratch_embed.lesson.exercises.run import Job, check_all
-
-EXERCISES = find(Path(__file__).resolve().parents[3] / "lessons" / "exercises")
+from tests.lesson.exercises.answers import checked
 
 WRONG = {  # exercise: (what is written, words of what must be told)
     "tied_logits": (
@@ -167,13 +162,8 @@ WRONG = {  # exercise: (what is written, words of what must be told)
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
-    folder, jobs = tmp_path_factory.mktemp("answers"), []
-    for name, (text, _) in WRONG.items():
-        lines = [line.removeprefix(" " * 8) for line in text.splitlines()]
-        path = folder / f"{name}.py"
-        path.write_text("import numpy as np\n" + "\n".join(lines), encoding="utf-8")
-        jobs.append(Job(EXERCISES[name], path, timed=False, seconds=120))
-    return dict(zip(WRONG, check_all(jobs)))
+    texts = {name: text for name, (text, _) in WRONG.items()}
+    return checked(tmp_path_factory.mktemp("answers"), texts)
 
 
 @pytest.mark.parametrize("name", WRONG)
