@@ -45,6 +45,11 @@ ids = known.encode(text)
 ids = ids[ids > 0] - 1  # without the rare words
 pairs = [[known.index.get(word, 0) - 1 for word in pair.split()] for pair in LIST.split(",")]
 pairs = np.array([pair for pair in pairs if min(pair) >= 0])
+if len(pairs) < 8:
+    raise SystemExit(
+        f"{len(pairs)} of the pairs, true/false to encode/decode, are among the {V:,} most "
+        "frequent words of the text; this takes 8"
+    )
 print(f"  {len(ids):,} words of text; {len(pairs)} of the pairs are among the {V:,} words")
 
 

@@ -45,6 +45,11 @@ relatives = [
     for word in known.tokens[1:]
     if len(word) > 3 and word + "s" in known.index
 ]
+if len(relatives) < 8:
+    raise SystemExit(
+        f"{len(relatives)} of the {V:,} most frequent words of the text stand there with an s as "
+        "well, as rows does; this takes 8"
+    )
 one, many = np.array(relatives).T
 shown = ", ".join(f"{known.tokens[1 + a]}/{known.tokens[1 + b]}" for a, b in relatives[:3])
 print(f"  {len(ids):,} words of text; {len(one)} plurals: {shown} ...")

@@ -53,6 +53,11 @@ ids = ids[ids > 0] - 1  # without the rare words
 known = list(vocabulary.tokens[1:])
 one = [n for n, w in enumerate(known) if len(w) > 2 and w[-1] != "s" and w + "s" in known]
 couples = np.array([(n, known.index(known[n] + "s")) for n in one])
+if len(couples) < 4:
+    raise SystemExit(
+        f"{len(couples)} of the {V:,} most frequent words of the text stand there with an s as "
+        "well, as rows does; this takes 4"
+    )
 print(f"  {len(ids):,} words of text, {V} different ones, {len(couples)} of them with a plural")
 
 

@@ -111,6 +111,8 @@ def loss_after(seed, passes, way, low, high):
     """Nats of the next word after words that were read low to high times, at the better rate."""
     times, found = losses(seed, passes, way)
     here = (times >= low) & (times <= high)
+    if not here.any():
+        raise SystemExit(f"of the half that is kept no word was read {low:,} times in the other")
     return float(min(loss[here].mean() for loss in found))
 
 

@@ -41,7 +41,7 @@ def open_regular(path: str | os.PathLike, mode: str = "rb") -> BinaryIO:
         raise FileNotFoundError(f"There is no file {path}. Looked in {Path.cwd()}.") from None
     refuse_special(path, found.st_mode)
     if not found.st_size:
-        raise ValueError(f"{path} is empty.")
+        raise ValueError(f"{path} is empty: take another file.")
     return open(os.fspath(path), mode)
 
 

@@ -154,9 +154,9 @@ SIMULATION = Simulation(
         "40 steps, how many directions must be kept so that nothing is lost on unseen text?",
         "Nine: ten classes lie in nine directions about their mean. Nine do even a little better "
         "than all 32, and did for each of ten seeds, for the rest has learned chance. Train "
-        "longer: the tail rises, and so does the loss, while the effective rank returns to that "
-        "of the random start. Shuffle the words: the values rise as well, but no few stand out, "
-        "and it is best to cut everything away. A tall spectrum alone is no knowledge.",
+        "longer: the tail rises, and so does the loss, while the effective rank comes back near "
+        "that of the random start. Shuffle the words: the values rise as well, but no few stand "
+        "out, and it is best to cut everything away. A tall spectrum alone is no knowledge.",
     ),
     _build,
     _update,

@@ -52,6 +52,7 @@ whole = Number(int, 0, True, "0 or more")
 count = Number(int, 1, True, "1 or more", MOST)
 threads = Number(int, 1, True, "1 to 1024", 1025)
 few = Number(int, 1, True, "1 to 10000", 10_001)
+some = Number(int, 1, True, "1 to 1000", 1_001)  # what takes some MB each
 share = Number(float, 0, True, "0 or more")
 positive = Number(float, 0, False, "above 0")
 

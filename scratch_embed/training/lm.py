@@ -25,6 +25,7 @@ from scratch_embed.training.command import (
     named,
     parser,
     positive,
+    some,
     start,
 )
 from scratch_embed.training.language import held_out_loss, sample
@@ -47,7 +48,7 @@ NUMBERS = [
     ("rows", ROWS, 1000, "ROWS", "rows of the table: 256 bytes and the merges of byte pairs"),
     ("length", count, 64, "TOKENS", "tokens in a sequence"),
     ("dim", count, 96, "NUMBERS", "numbers in a row"),
-    ("blocks", count, 2, "BLOCKS", "blocks of attention and MLP, one after the other"),
+    ("blocks", some, 2, "BLOCKS", "blocks of attention and MLP, one after the other"),
     ("heads", count, 4, "HEADS", "attention heads; they share the numbers of a row"),
     ("steps", count, 2000, "STEPS", "steps to train"),
     ("batch-size", count, 16, "SEQUENCES", "sequences that a step reads"),

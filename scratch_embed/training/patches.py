@@ -24,7 +24,7 @@ from scratch_embed.learning import Learning
 from scratch_embed.ops.patches import fold_forward
 from scratch_embed.optim import Adam, warmup_cosine
 from scratch_embed.tensor import Tensor, no_grad
-from scratch_embed.training.command import add_numbers, count, few, parser, positive, start
+from scratch_embed.training.command import add_numbers, count, few, parser, positive, some, start
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 from scratch_embed.training.run import Run
 
@@ -38,7 +38,7 @@ HEADS = 4
 QUICK = {"seeds": 2, "steps": 40, "copies": 1, "letters": "abcdef", "dim": 24}
 NUMBERS = [
     ("seeds", few, 5, "SEEDS", "seeds from --seed on; each holds out a family of fonts"),
-    ("copies", count, 8, "PICTURES", "pictures of a letter in a font, moved and resized"),
+    ("copies", some, 8, "PICTURES", "pictures of a letter in a font, moved and resized"),
     ("steps", count, 1000, "STEPS", f"steps to train, each on {BATCH} pictures"),
     ("dim", count, 48, "NUMBERS", "numbers in the row of a patch"),
     ("rate", positive, 3e-3, "SIZE", "largest step size of Adam; a cosine falls from it to 0"),

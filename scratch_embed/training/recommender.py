@@ -39,7 +39,7 @@ NUMBERS = [
     ("seeds", few, 5, "SEEDS", "seeds from --seed on; each makes a world and trains on it"),
     ("users", count, 2000, "USERS", "users who click"),
     ("items", ENOUGH, 500, "ITEMS", "items to click"),
-    ("clicks", count, 40, "CLICKS", "clicks of a user to learn from"),
+    ("clicks", few, 40, "CLICKS", "clicks of a user to learn from"),
     ("steps", count, 3000, "STEPS", f"steps to train, each on {BATCH} clicks"),
     ("dim", count, 16, "NUMBERS", "numbers in a row"),
     ("rate", positive, 0.1, "SIZE", "step size of RowAdagrad"),

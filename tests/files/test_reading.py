@@ -53,7 +53,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_without_end(name, tmp_path):
 @pytest.mark.parametrize("name", READERS)
 def test_a_file_that_is_missing_or_empty(name, tmp_path):
     (tmp_path / "empty").write_bytes(b"")
-    assert "empty is empty." in told(READERS[name], tmp_path / "empty")
+    assert "empty is empty: take another file." in told(READERS[name], tmp_path / "empty")
     missing = told(READERS[name], tmp_path / "missing")
     assert missing.startswith("FileNotFoundError: There is no file") and "Looked in" in missing
 

@@ -65,6 +65,26 @@ def test_a_lab_says_how_long_a_text_it_needs(lab, tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("lab", "told"),
+    [
+        ("antonyms", "0 of the pairs, true/false to encode/decode, are among the 1,000 most"),
+        ("chance_and_cosines", "0 of the 1,000 most frequent words of the text stand there with"),
+        ("equal_words", "0 of the 150 most frequent words of the text stand there with an s"),
+        ("wholes_and_pieces", "no word was read 100 times in the other"),
+    ],
+)
+def test_a_lab_says_what_a_long_text_lacks(lab, told, tmp_path, capsys):
+    rng = random.Random(0)
+    known = [word(rng, 4) + "x" for _ in range(5_000)]
+    path = tmp_path / "own.txt"
+    path.write_text(" ".join(rng.choices(known, k=120_000)), encoding="utf-8")
+    record = run(cells.load(LESSONS / "labs" / f"{lab}.py"), Options(text=path, quick=True))
+    (failure,) = record.failures
+    assert told in failure.text and "\n" not in failure.text
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_a_quick_lab_does_not_say_that_it_found_what_its_closing_words_tell(tmp_path, capsys):
     folder = tmp_path / "labs"
     folder.mkdir()

@@ -192,11 +192,14 @@ def test_somebodys_own_vectors_txt_is_a_text_as_any_other(tmp_path, capsys):
     assert "2,400 words read" in capsys.readouterr().out
 
 
-def test_a_name_that_is_empty_and_threads_that_no_machine_has_are_told(capsys):
+def test_names_that_are_empty_and_numbers_that_no_machine_has_room_for_are_told(capsys):
     for words, said in (
         (["word2vec", ""], "'' names no file"),
         (["lm", ""], "'' names no file"),
         (["word2vec", "--workers", "1025"], "'1025' is not a whole number, 1 to 1024"),
+        (["patches", "--copies", "1001"], "'1001' is not a whole number, 1 to 1000"),
+        (["lm", "--blocks", "1001"], "'1001' is not a whole number, 1 to 1000"),
+        (["recommender", "--clicks", "10001"], "'10001' is not a whole number, 1 to 10000"),
     ):
         with pytest.raises(SystemExit):
             main(words)
