@@ -11,7 +11,7 @@ from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import wrong_aside
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.diagnose import diagnose, wrong_operations
+from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, holding, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -101,8 +101,8 @@ def _closed(point: Point, report: Report) -> Report:
 
 def _causes(point: Point, report: Report) -> list[Cause]:
     """What is likely wrong. A wrong operation comes before ties that its numbers do not sum to."""
-    if report.ties and (guilty := wrong_operations(point)):
-        return guilty
+    if report.ties and point.guilty:
+        return point.guilty
     return overpaid(report) or diagnose(point, report.rows_agree)
 
 

@@ -52,7 +52,7 @@ def diagnose(point, agrees: bool = False) -> list[Cause]:
     if not found and point.coarse:
         return [rounded(point.coarse)]
     if not found:
-        found += wrong_operations(point) or off_the_tape(point) or assigned(point)
+        found += point.guilty or off_the_tape(point) or assigned(point)
     if not found:
         found += reused(point) or paid_twice(point, _runs_again)
     if not found and not agrees:
@@ -71,7 +71,7 @@ def is_sound(point) -> bool:
     """
     if point.broken is not None or point.changed or point.walk.overwrites:
         return False
-    return not (wrong_operations(point) or off_the_tape(point) or assigned(point))
+    return not (point.guilty or off_the_tape(point) or assigned(point))
 
 
 def wrong_operations(point) -> list[Cause]:

@@ -14,7 +14,7 @@ from scratch_embed.gradcheck import surrogates
 from scratch_embed.gradcheck.again import once_only
 from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
-from scratch_embed.gradcheck.diagnose import crooked, is_sound
+from scratch_embed.gradcheck.diagnose import crooked, is_sound, wrong_operations
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import (
     backward_again,
@@ -55,7 +55,8 @@ class Point:
     noise : rounding error in one evaluation of L.
     remainder : what rounding may leave of a gradient of exactly 0, for each of `checked`.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
-    sound : whether every operation is right by itself; found when first asked for.
+    guilty : what is wrong of operations by themselves; found when first asked for.
+    sound : whether every operation is right by itself, and none off the tape; the same.
     right_beside : whether backward is right a little beside the point, off its kinks; the same.
     """
 
@@ -87,6 +88,7 @@ class Point:
         self.remainder = [1e3 * floor / size for size in sizes]
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 
+    guilty = cached_property(wrong_operations)
     sound = cached_property(is_sound)
     right_beside = cached_property(right_beside)
 
