@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import array_of
+from scratch_embed.arguments import array_of, is_real
 from scratch_embed.kernels import tables
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.look import page
@@ -81,6 +81,17 @@ class RowGrad:
     def values(self) -> np.ndarray:
         return self._sum()[0]
 
+    @values.setter  # so that grad.values *= 0.5 is what it says
+    def values(self, values: np.ndarray) -> None:
+        kept, groups = self._sum()
+        values = array_of(values, "values")
+        if values.shape != kept.shape or values.dtype != kept.dtype:
+            raise ValueError(
+                f"values {values.shape} of {values.dtype} do not fit this RowGrad, which has "
+                f"{kept.shape} of {kept.dtype}; make a new one, RowGrad(rows, values, shape)"
+            )
+        self._held = values, groups, True
+
     def grouped(self) -> tuple[np.ndarray, kernels.Groups]:
         """(values, groups): values[u] is the sum of the values of group u, maybe not taken yet.
 
@@ -129,6 +140,29 @@ class RowGrad:
         return RowGrad(rows, np.concatenate([self.values, other.values]), self.shape)
 
     __radd__ = __add__
+
+    def __mul__(self, number: float) -> RowGrad:
+        """Every row times a number, and / likewise."""
+        if not is_real(number):
+            return NotImplemented
+        return RowGrad(self.rows, self.values * float(number), self.shape)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, number: float) -> RowGrad:
+        if not is_real(number):
+            return NotImplemented
+        return RowGrad(self.rows, self.values / float(number), self.shape)
+
+    def __neg__(self) -> RowGrad:
+        return self * -1
+
+    def __sub__(self, other: RowGrad | np.ndarray) -> RowGrad | np.ndarray:
+        """RowGrad - RowGrad stays a RowGrad; with a dense array on either side it is dense."""
+        return self + -other
+
+    def __rsub__(self, other: np.ndarray) -> np.ndarray:
+        return -self + other
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return self.to_dense().astype(dtype or self.dtype, copy=False)

@@ -80,6 +80,30 @@ def test_sum_with_a_dense_array_is_dense_and_leaves_it_alone(rows, rng):
     assert (grad.astype(np.float32) + dense).dtype == np.float64
 
 
+def test_it_is_scaled_and_taken_away_as_an_array_is(rows, rng):
+    grad = RowGrad(rows, rng.standard_normal((len(rows), 3)), SHAPE)
+    dense, E = grad.to_dense(), rng.standard_normal(SHAPE)
+    for scaled, same in (
+        (0.5 * grad, 0.5 * dense),
+        (grad * np.float32(3), 3 * dense),
+        (grad / 3, dense / 3),
+        (-grad, -dense),
+        (grad - 0.1 * grad, dense - 0.1 * dense),
+        (E - 0.1 * grad, E - 0.1 * dense),
+        (grad - E, dense - E),
+    ):
+        assert np.array_equal(np.asarray(scaled), same)
+    grad.values *= 0.5
+    assert np.array_equal(grad.to_dense(), 0.5 * dense)
+    single = grad.astype(np.float32)
+    assert (0.1 * single).dtype == (np.float64(2) * single).dtype == np.float32
+    for wrong in (True, "2", grad, np.ones(3)):
+        with pytest.raises(TypeError):
+            grad * wrong
+    with pytest.raises(ValueError, match="do not fit this RowGrad, which has"):
+        grad.values = np.ones((9, 9))
+
+
 def test_numpy_reads_it_and_astype_converts():
     grad = RowGrad([1], np.array([[1.0, 2.0, 3.0]]), (2, 3))
     assert np.asarray(grad).tolist() == [[0, 0, 0], [1, 2, 3]]

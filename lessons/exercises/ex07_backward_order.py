@@ -65,9 +65,10 @@ def check(trial):
 
 
 def _random_tape(rng, leaves, lines):
-    """Each line uses the value before it, and any value once more."""
-    uses = [[leaves + k - 1, int(rng.integers(leaves + k))] for k in range(lines)]
-    return [(inputs, rng.standard_normal(2).tolist()) for inputs in uses]
+    """Each line uses the value before it, and any one or two once more."""
+    last = range(leaves - 1, leaves + lines - 1)
+    uses = [[n, *rng.integers(n + 1, size=rng.integers(1, 3)).tolist()] for n in last]
+    return [(inputs, rng.standard_normal(len(inputs)).tolist()) for inputs in uses]
 
 
 def _forward(tape, x):

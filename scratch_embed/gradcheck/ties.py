@@ -18,6 +18,7 @@ from scratch_embed.gradcheck.numeric import (
     clearer,
     is_kink,
     jump,
+    leaps,
     moved,
     stream,
 )
@@ -78,7 +79,7 @@ def tied(point: Point, kinks: dict[int, set[tuple[int, ...]]], rtol: float) -> I
         ways = dict.fromkeys(map(tuple, (_alike(group), group)))
         for entries in ways if len(group) > 1 else ():
             way = Way(point, entries)
-            if not is_kink(way, None, point.noise):
+            if _has_slope(point, way):
                 yield _row(point, entries, way, rtol)
                 break
 
@@ -152,8 +153,13 @@ def _unpaid(point: Point, known: list[list[Entry]], rtol: float) -> Iterator[Row
             alone = sum(central(Way(point, [entry]), point.noise).value for entry in group)
             row = _row(point, group, way, rtol)
             shared = abs(alone - row.numeric) > LEAST * abs(row.numeric)
-            if shared and row.verdict == WRONG and not is_kink(way, None, point.noise):
+            if shared and row.verdict == WRONG and _has_slope(point, way):
                 yield row
+
+
+def _has_slope(point: Point, way: Way) -> bool:
+    """Whether L has one slope along it: no kink, nor a step, as of x / |x| at 0."""
+    return not (is_kink(way, None, point.noise) or leaps(way, point.loss.rounding()))
 
 
 def _paid(point: Point, group: list[Entry], way: Way) -> bool:

@@ -171,7 +171,7 @@ def _float_error(given: np.ndarray, name: str, wanted: str) -> TypeError:
     else:
         return TypeError(
             f"{at} = {value} is a whole number stored as {given.dtype}: {wanted}. Floats cannot "
-            "hold every large id: keep ids as integers, or write ids.astype(np.int64)."
+            f"hold every large id: keep them as integers, or write {name}.astype(np.int64)."
         )
     return TypeError(
         f"{at} = {value} {what} (dtype {given.dtype}): {wanted}. "

@@ -120,7 +120,15 @@ def check_targets(
     whole = isinstance(ignore_index, (int, np.integer)) and not isinstance(ignore_index, bool)
     if ignore_index is not None and not whole:
         raise TypeError(f"ignore_index is {ignore_index!r}; it must be a whole number, or None")
-    targets = integers(targets, shape[-1] if shape else 0, "targets")
+    try:
+        targets = integers(targets, shape[-1] if shape else 0, "targets")
+    except TypeError:
+        if not shape or np.shape(targets) != shape:
+            raise
+        raise TypeError(
+            f"targets {shape} are as many as the logits; each row of logits has one target, the "
+            "number of its class: of one-hot rows that is targets.argmax(axis=-1)"
+        ) from None
     if not shape or targets.shape != shape[:-1]:
         raise ValueError(
             f"targets {targets.shape} do not fit logits {shape}: "
@@ -136,6 +144,12 @@ def check_targets(
         raise IndexError(
             f"targets{at or ''} = {given} is negative: targets must be in 0..{shape[-1] - 1}, the "
             f"classes; {way_out if ignore_index is None else only}"
+        )
+    if (targets >= shape[-1]).any():
+        at = np.argwhere(targets >= shape[-1])[0].tolist()
+        raise IndexError(
+            f"targets{at or ''} = {targets[tuple(at)]} is too large: targets must be in "
+            f"0..{shape[-1] - 1}, the {shape[-1]} classes, which are counted from 0"
         )
     targets = check_ids(targets, shape[-1], "targets").reshape(-1)
     kept = kept.reshape(-1)

@@ -164,3 +164,36 @@ def test_what_rounding_leaves_of_a_gradient_of_zero_is_linear_enough():
     for smoothing in (0.1, 0.2, 0.3, 0.45):
         report = gradcheck(lambda z, s=smoothing: F.cross_entropy(z, [0, 0], label_smoothing=s), z)
         assert report.agrees, report
+
+
+def test_a_kink_so_faint_that_rounding_hides_it_from_short_steps_is_one():
+    """Where relu lets numbers of another size pass, layer_norm moves by 1e-6 along a kink."""
+    for x in ([[0, 2], [2, -1]], [[-1, -1, -2, 2], [2, 0, 0, 0]], [[0, -1, -1], [0, -2, 2]]):
+        E = Tensor(np.array(x, float), requires_grad=True, name="E")
+        for seed in range(4):
+            report = gradcheck(lambda E: F.layer_norm(F.relu(E)), E, seed=seed)
+            assert not report.causes and all(row.passed for row in report.rows), report
+        half = differentiable(
+            F.layer_norm.forward, lambda g, saved: 0.5 * F.layer_norm.backward(g, saved)[0]
+        )
+        assert not gradcheck(lambda E: half(F.relu(E)), E).passed  # noqa: B023
+
+
+def test_a_step_is_no_tie():
+    """x / |x| of a row of zeros: its slope is the 1e12 of what keeps it from 0 / 0, or none."""
+
+    def forward(x):
+        n = np.maximum(np.sqrt((x * x).sum(-1, keepdims=True)), 1e-12)
+        return x / n, (x / n, n)
+
+    def backward(dout, saved):
+        y, n = saved
+        along = np.where(n > 1e-12, (y * dout).sum(-1, keepdims=True), 0)
+        return (dout - y * along) / n
+
+    table = np.random.default_rng(0).standard_normal((5, 3))
+    table[0] = 0
+    E, normalize = Tensor(table, requires_grad=True, name="E"), differentiable(forward, backward)
+    for fn in (normalize, lambda E: normalize(F.lookup(E, [0, 1, 2, 1], padding_idx=0))):
+        report = gradcheck(fn, E)
+        assert not report.causes and all(row.passed for row in report.rows), report

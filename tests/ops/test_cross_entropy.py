@@ -206,6 +206,15 @@ def test_options_that_leave_nothing_or_do_not_exist_are_named():
         F.cross_entropy(np.zeros((2, 2)), [0, 1], weight=F.exp([1.0, 1.0]))
 
 
+def test_targets_past_the_last_class_and_one_hot_ones_are_told():
+    with pytest.raises(IndexError, match=r"targets\[2\] = 2 is too large.*0\.\.1, the 2 classes"):
+        F.cross_entropy(np.zeros((3, 2)), [0, 1, 2])
+    with pytest.raises(TypeError, match=r"one-hot rows that is targets\.argmax\(axis=-1\)"):
+        F.cross_entropy(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]])
+    with pytest.raises(TypeError, match=r"targets\.astype\(np\.int64\)"):
+        F.cross_entropy(np.zeros((3, 2)), [0.0, 1.0, 1.0])
+
+
 @pytest.mark.parametrize("targets", [[True, 2], [2, np.False_], [True, False]])
 def test_true_and_false_are_no_targets(targets):
     with pytest.raises(TypeError, match=r"targets\[[01]\] = (True|False) is a boolean"):

@@ -160,13 +160,72 @@ WRONG = {  # exercise: (what is written, words of what must be told)
 }
 
 
+ALSO = {
+    "lookup_forward": (
+        """
+        def lookup_forward(E, ids):
+            if ids.ndim == 0:
+                return E[ids]
+            if any(not 0 <= i < len(E) for i in ids.ravel().tolist()):
+                raise IndexError
+            return E[ids]
+        """,
+        "for id -1 of a table of 7 rows",
+    ),
+    "backward_order": (
+        """
+        def backward(tape, leaves):
+            g = np.zeros(leaves + len(tape))
+            g[-1] = 1
+            for k in range(len(tape) - 1, -1, -1):
+                for i, s in list(zip(*tape[k]))[:2]:
+                    g[i] += s * g[leaves + k]
+            return g
+        """,
+        "backward",
+    ),
+    "softmax_backward": (
+        """
+        def softmax(z):
+            e = np.exp(z - z.max(1, keepdims=True))
+            return e / e.sum(1, keepdims=True)
+        def softmax_backward(dp, p):
+            w = dp * p
+            return p * (w / p - w.sum(-1, keepdims=True))
+        """,
+        "nan",
+    ),
+    "lazy_adam": (
+        """
+        def lazy_adam_step(E, m, v, rows, grads, t, lr):
+            for r, g in zip(rows, grads):
+                if g.any():
+                    m[r] += 0.1 * (g - m[r])
+                    v[r] += 0.001 * (g * g - v[r])
+                    E[r] -= lr * (m[r] / (1 - 0.9**t)) / (np.sqrt(v[r] / (1 - 0.999**t)) + 1e-8)
+        """,
+        "lazy_adam_step",
+    ),
+}
+ROUNDS = WRONG, ALSO
+
+
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
-    texts = {name: text for name, (text, _) in WRONG.items()}
-    return checked(tmp_path_factory.mktemp("answers"), texts)
+    texts = [{name: text for name, (text, _) in answers.items()} for answers in ROUNDS]
+    return [checked(tmp_path_factory.mktemp("answers"), answers) for answers in texts]
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_it_is_refused(verdicts, name):
-    verdict = verdicts[name]
-    assert not verdict["passed"] and WRONG[name][1] in verdict["sentence"], verdict
+    _is_refused(verdicts, 0, name)
+
+
+@pytest.mark.parametrize("name", ALSO)
+def test_so_is_another(verdicts, name):
+    _is_refused(verdicts, 1, name)
+
+
+def _is_refused(verdicts, place, name):
+    verdict = verdicts[place][name]
+    assert not verdict["passed"] and ROUNDS[place][name][1] in verdict["sentence"], verdict
