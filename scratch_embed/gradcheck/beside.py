@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.data import moved
 from scratch_embed.gradcheck.kinks import meets_one
 from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import (
@@ -20,7 +21,6 @@ from scratch_embed.gradcheck.numeric import (
     clearer,
     closer,
     is_kink,
-    moved,
     stream,
 )
 from scratch_embed.gradcheck.predictions import close

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from scratch_embed.gradcheck import as_if, kinks, layouts, paths, pattern
 from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
@@ -313,6 +315,7 @@ def half(op: str) -> str:
     return op if op.endswith("backward") else f"backward of {op}"
 
 
+@np.errstate(all="ignore")  # a hypothesis may multiply with what masks, as -1e308
 def name_cause(case: p.Case, to: str, among: list[Hypothesis] = HYPOTHESES) -> Cause | None:
     """The first hypothesis that predicts the wrong gradient; of all of them, the last one does.
 

@@ -11,8 +11,9 @@ from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import wrong_aside
 from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.diagnose import diagnose
-from scratch_embed.gradcheck.numeric import METHODS, holding, stream
+from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import Report
@@ -89,6 +90,7 @@ def gradcheck(
         return _closed(point, report)
 
 
+@np.errstate(all="ignore")  # as in `compare`
 def _closed(point: Point, report: Report) -> Report:
     """The report with what is asked at its end: beside kinks that hide a direction, and for causes
     of what is wrong."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
+from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
     CENTRAL_STEP,
@@ -19,7 +20,6 @@ from scratch_embed.gradcheck.numeric import (
     clearer,
     closer,
     goes_in_steps,
-    holding,
     is_kink,
     jump,
     leaps,

@@ -87,6 +87,8 @@ def _beside_statistics(case: Case) -> bool:
     if case.right.ndim < 2 or case.right.shape[-1] < 4 or case.right.shape != case.dout.shape:
         return False  # it is no norm of rows
     x, gap = case.part.tensor.data, case.wrong - case.right
+    if not np.isfinite(x).all():  # as scores are that are masked
+        return False
     twice = answers(case.part, 2 * case.dout)
     if not all(close(grad - 2 * case.right, 2 * gap) for grad in twice):
         return False  # it comes from elsewhere than from dout, as weight decay does

@@ -25,9 +25,10 @@ from scratch_embed.gradcheck.beside import (
     paid_twice,
 )
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
+from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.kinks import meets_one, takes_a_side
 from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be
-from scratch_embed.gradcheck.numeric import Line, Loss, holding, stream
+from scratch_embed.gradcheck.numeric import Line, Loss, stream
 from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close, rounding
@@ -146,7 +147,9 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
         right = rights.get((part.node.line, part.place))
         if right is None or not np.isfinite(part.dout).all():  # NaN has no right answer
             continue
-        if np.isnan(right).any() and np.isfinite(part.out).all():  # nor what no nudge can tell
+        lost = ~np.isfinite(part.out)
+        told = np.isnan(right).any() and not lost.any()  # nor what no nudge can tell
+        if told or np.isfinite(part.grad).all() and part.dout[lost].any():
             continue
         if close(part.grad, right) or np.abs(part.grad - right).max() <= rounding(part):
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
+from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.numeric import (
     Line,
     Loss,
@@ -13,7 +14,6 @@ from scratch_embed.gradcheck.numeric import (
     closer,
     complex_step,
     farther,
-    holding,
     is_kink,
     richardson,
     stream,

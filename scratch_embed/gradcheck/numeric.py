@@ -20,12 +20,12 @@ of some units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.gradcheck.data import HUGE, reach
 from scratch_embed.gradcheck.quotient import exact_step, quotient
 from scratch_embed.tensor import Tensor, no_grad
 
@@ -47,37 +47,6 @@ def stream(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0x67636B])
 
 
-@contextmanager
-def holding(tensors: list[Tensor], dtype: type = np.float64) -> Iterator[None]:
-    """Let each tensor hold a copy of its data in `dtype`, and give back the original after.
-
-    The caller's arrays are never written to, so they come out unchanged to the last bit, and a
-    float32 table is checked in float64 through the same code.
-    """
-    before = [(tensor.data, tensor.grad) for tensor in tensors]
-    try:
-        for tensor in tensors:
-            tensor.data = tensor.data.astype(dtype)
-            tensor.grad = None
-        yield
-    finally:
-        for tensor, (data, grad) in zip(tensors, before):
-            tensor.data, tensor.grad = data, grad
-
-
-@contextmanager
-def moved(tensors: list[Tensor], ways: list[np.ndarray]) -> Iterator[None]:
-    """Let each tensor stand elsewhere by a way of its shape, and put it back after."""
-    start = [tensor.data.copy() for tensor in tensors]
-    try:
-        for tensor, way in zip(tensors, ways):
-            tensor.data[...] += way
-        yield
-    finally:
-        for tensor, data in zip(tensors, start):
-            tensor.data[...] = data
-
-
 class Loss:
     """L = sum(fn(*tensors) * cotangent), as a function to call again and again."""
 
@@ -90,7 +59,11 @@ class Loss:
         it is kept as `refused`."""
         with no_grad(), np.errstate(all="ignore"):
             try:
-                return np.vdot(self.cotangent, self.fn(*self.tensors).data)
+                out = self.fn(*self.tensors).data
+                found = np.vdot(self.cotangent, out)
+                if np.isnan(found):  # 0 times infinity, of what is masked, is no part of the loss
+                    found = np.vdot(self.cotangent, np.where(self.cotangent == 0, 0, out))
+                return found
             except Exception as error:  # as a learner's own forward refuses what it does not take
                 if any(tensor.dtype.kind == "c" for tensor in self.tensors):
                     raise
@@ -124,8 +97,8 @@ class Line:
         whole = index is None or edits
         self.start = tensor.data.copy() if whole else tensor.data[index]
         moved = tensor.data if index is None else tensor.data[index]
-        size = float(np.max(np.abs(moved), initial=0))
-        self.scale = max(1.0, size) if np.isfinite(size) else 1.0
+        size = reach(loss, tensor) if index is None else float(np.abs(moved))
+        self.scale = max(1.0, size) if size < HUGE else 1.0
 
     def __call__(self, t):
         array = self.tensor.data
@@ -143,7 +116,7 @@ class Line:
 
     def largest(self) -> float:
         """The largest number of the tensor, next to which others are rounded."""
-        return float(np.abs(self.tensor.data).max(initial=0))
+        return reach(self.loss, self.tensor)
 
     def step(self, h: float) -> float:
         """A step near to h * scale for which x + h and x - h are floating-point numbers."""
@@ -151,7 +124,7 @@ class Line:
         if self.index is None:
             return h
         x = float(self.tensor.data[self.index].real)
-        if not np.isfinite(x):  # infinity stays where it is
+        if not abs(x) < HUGE:  # infinity stays where it is
             return h
         return exact_step(x, h) or (x + h) - x
 
@@ -314,7 +287,7 @@ def _of_inputs(line: Line, h: float) -> float:
     if line.side or not h:
         return 0.0
     bend = abs(line(h) + line(-h) - 2 * line(0.0))
-    return EPS * line.largest() * float(bend) / h**2
+    return EPS * line.largest() * float(bend) / h / h
 
 
 def farther(line: Line, noise: float) -> Measured:

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import central, moved
+from scratch_embed.gradcheck.data import moved, reach
+from scratch_embed.gradcheck.numeric import central
 from scratch_embed.gradcheck.place import Place
 
 ASIDE = 1e-5  # how far beside the point
@@ -89,6 +90,7 @@ class _Search:
         self.point, self.places, self.rng = point, places, np.random.default_rng(0)
         self.stated = np.array([place.of(point.grads[place.position]) for place in places])
         self.ways = [np.zeros(tensor.shape) for tensor in point.checked]
+        self.asides = [ASIDE * max(1.0, reach(point.loss, tensor)) for tensor in point.checked]
         self.size = float(np.abs(self.stated).max())
         self.look()
         self.size = max(self.size, float(np.abs(self.found).max()))
@@ -185,8 +187,7 @@ class _Search:
     def slopes(self, part: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Of all places, so far along the way to where it stands; and their noise."""
         tensors, found = self.point.checked, []
-        sizes = [part * ASIDE * max(1.0, float(np.abs(t.data).max(initial=0))) for t in tensors]
-        with moved(tensors, [size * way for size, way in zip(sizes, self.ways)]):
+        with moved(tensors, [part * aside * way for aside, way in zip(self.asides, self.ways)]):
             for place in self.places:
                 line = self.point.line(tensors[place.position], place.index, place.direction)
                 found.append(central(line, self.point.noise, part * ASIDE * STEP))

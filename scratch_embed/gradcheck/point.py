@@ -14,6 +14,7 @@ from scratch_embed.gradcheck import surrogates
 from scratch_embed.gradcheck.again import once_only
 from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.data import reach
 from scratch_embed.gradcheck.diagnose import crooked, is_sound, wrong_operations
 from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import (
@@ -84,7 +85,7 @@ class Point:
         eps = np.finfo(self.coarse.out.dtype if self.coarse else float).eps
         floor = float(eps) * float(np.abs(self.out.data * self.cotangent).sum())
         self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
-        sizes = [float(np.abs(t.data).max(initial=0)) or 1.0 for t in self.checked]
+        sizes = [reach(self.loss, tensor) or 1.0 for tensor in self.checked]
         self.remainder = [1e3 * floor / size for size in sizes]
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 

@@ -299,7 +299,7 @@ def transposed(case: Case) -> str | None:
     if case.dout.size == case.right.size and case.dout.shape != shape:
         guesses.append(case.dout.reshape(shape, order="F"))
     for matrix in case.arrays("f"):
-        if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
+        if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and np.isfinite(matrix).all():
             for side in (matrix, matrix.T):
                 if case.dout.shape[-1:] == side.shape[:1]:
                     guesses.append(case.dout @ side)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
+from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import (
     CENTRAL_STEP,
@@ -24,7 +25,6 @@ from scratch_embed.gradcheck.numeric import (
     Loss,
     central,
     complex_step,
-    holding,
     richardson,
     stream,
 )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.data import moved, reach
 from scratch_embed.gradcheck.numeric import (
     CENTRAL_STEP,
     central,
@@ -19,7 +20,6 @@ from scratch_embed.gradcheck.numeric import (
     is_kink,
     jump,
     leaps,
-    moved,
     stream,
 )
 from scratch_embed.gradcheck.point import Point
@@ -57,7 +57,7 @@ class Way:
         return h * self.scale
 
     def largest(self) -> float:
-        return max(float(np.abs(tensor.data).max()) for tensor in self.tensors)
+        return max(reach(self.loss, tensor) for tensor in self.tensors)
 
     def __call__(self, t: float):
         with moved(self.tensors, [t * way for way in self.ways]):

@@ -28,7 +28,7 @@ def write(name: str, noted: dict) -> None:
     """Put this in place of the note of that name."""
     try:
         with replacing(_path(name)) as temporary:
-            text = json.dumps(noted, indent=1, ensure_ascii=False) + "\n"
+            text = json.dumps(noted, indent=1) + "\n"
             temporary.write_text(text, encoding="utf-8")
     except OSError:
         pass

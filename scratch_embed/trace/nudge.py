@@ -24,17 +24,14 @@ from scratch_embed.gradcheck.numeric import (
     central,
     clearer,
     is_kink,
-    loss_noise,
 )
 from scratch_embed.gradcheck.numeric import Line as Way
-from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.gradcheck.walk import padding_of
 from scratch_embed.look.numbers import number
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.lookup import LookupSaved
-from scratch_embed.rows import RowGrad
-from scratch_embed.tensor import Tensor
 from scratch_embed.trace import replay
+from scratch_embed.trace.asked import RANDOM, Asked, value_at
 from scratch_embed.trace.replay import Use
 from scratch_embed.trace.slopes.slope import entry, short
 from scratch_embed.trace.walk import Part
@@ -47,80 +44,17 @@ STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before
 ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is rounded
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
 TELLS = 1e-3  # of a gradient: with less doubt than this, right is told from wrong
-LONG = 1.23456789e-3  # of a nudge: no number that float32 holds
 TINY = 1e-5  # of a number near 0: a nudge of it
 BESIDE = 1e-7  # how far beside a kink it is asked what backward makes there
 TRIES = 16  # of such places
 LARGE = 20_000_000  # numbers that a nudge may compute again without being asked twice
-RANDOM = "no verdict, for forward gives other numbers every time"
-COARSE = "no verdict, for forward rounds to float32, whatever it is given, and a nudge with it"
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
+JUMP = "no verdict, for the loss jumps here, and has no slope"
 ALONE = f"{AGREES}, by a nudge of this step alone; beside the loss it is too small to tell"
 ASTRAY = f"{DIFFERS}, as what arrives does: this step is right"
 KINK = "on a kink, where it lies between the slopes from left and right; one entry tells no more"
 KINKS = "on a kink of several numbers at once, where none is right; this step is right by itself"
 PIECE = "on a kink of several numbers at once; it is the slope of this step at a place beside it"
-
-
-def value_at(grad: np.ndarray | RowGrad, index: tuple[int, ...]) -> float:
-    """An entry of a gradient; of a RowGrad 0 where it holds no such row."""
-    if not isinstance(grad, RowGrad):
-        return grad[index].item()
-    found = np.flatnonzero(grad.rows == index[0])
-    return grad.values[(found[0], *index[1:])].item() if len(found) else 0.0
-
-
-class Asked(NamedTuple):
-    """The entry whose gradient is asked for: what backward made of it, and from what."""
-
-    trace: Trace
-    use: Use
-    index: tuple[int, ...]
-    value: float
-    incoming: np.ndarray
-    single: bool  # float32
-
-    def loss(self) -> Callable[[float], float]:
-        """t -> the loss with the entry larger by t."""
-        return replay.along(self.trace, [self.use], self.index)
-
-    def noise(self) -> float:
-        """The rounding of the loss, which may be a small rest of large numbers: as measured."""
-        f, moving = self.loss(), Tensor(np.zeros(()))
-        here = f(0.0)
-        way = Way(lambda: f(float(moving.data)) - here, moving, ())
-        return loss_noise(way, EPS * max(abs(here), 1.0))
-
-    def step_alone(self, at: np.ndarray) -> tuple[Way, float]:
-        """How far sum(out * incoming) of this step moves with the entry, its input being `at`; and
-        the rounding of that, also of what it moves by less."""
-        start, given = (np.array(replay.wide(array)) for array in (at, self.incoming))
-        moving = Tensor(start)
-        here = self._out(start)
-
-        def moves() -> float:
-            out = self._out(moving.data)
-            changed = out != here
-            return float(((out - here)[changed] * given[changed]).sum())
-
-        way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
-        return way, loss_noise(way, EPS * float(sizes[np.isfinite(sizes)].sum()))
-
-    def unjudged(self) -> str:
-        """Why a nudge tells nothing of this step, if so: forward draws, or rounds to float32,
-        whatever it is given."""
-        at = self.use.value
-        one, two = (self._out(at) for _ in range(2))
-        if not np.array_equal(one, two, equal_nan=True):
-            return RANDOM
-        h = LONG * max(1.0, abs(float(at[self.index])))
-        out = self._out(moved(at, self.index, h))
-        changed = out != one
-        coarse = changed.any() and (out == out.astype(np.float32))[changed].all()
-        return COARSE if coarse else ""
-
-    def _out(self, at: np.ndarray) -> np.ndarray:
-        return replay.rerun(self.use.at, {self.use.place: at.copy()})
 
 
 class Quotient(NamedTuple):
@@ -173,6 +107,8 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
         return RANDOM, found
     if _is_kink(f, found.noise, value):
         return KINK, found
+    if asked.jumps(found.noise):
+        return JUMP, found
     if _falls_to(f, found, value, single):
         return f"{AGREES}: with smaller nudges the quotient falls to it", found
     if single:
@@ -238,7 +174,8 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
     """The verdict where a gradient differs: is this step right by itself, whatever arrives?"""
     way, noise = asked.step_alone(asked.use.value)
     alone = clearer(way, noise)
-    if _near(alone, asked.value, asked.single) or _agrees_nearer(way, noise, asked.value, alone):
+    value = asked.of_finite()
+    if _near(alone, value, asked.single) or _agrees_nearer(way, noise, value, alone):
         return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
     if is_kink(way, asked.value, noise):
         return f"{ASTRAY} by itself, on a kink"

@@ -168,3 +168,39 @@ def test_of_a_forward_that_rounds_to_float32_there_is_no_verdict():
 
 def _tanh_slope(factor: float, dout, x):
     return factor * dout * (1 - np.tanh(x) ** 2)
+
+
+def test_what_leaks_to_what_is_masked_is_not_blamed_on_the_mask():
+    hidden = np.array([[False, True], [False, False]])
+    softmax = differentiable(
+        lambda s: F.softmax.forward(s), lambda g, p: F.softmax.backward(g, p) + hidden, name="leak"
+    )
+    for far in (-np.inf, -1e9):
+        s = Tensor([[0.3, 0.1], [0.2, -0.4]], requires_grad=True)
+        out = (softmax(s + np.where(hidden, far, 0.0)) * np.array([[1.0, -2.0], [0.5, 3.0]])).sum()
+        walk = trace(out)
+        lines = walk.entry(len(walk), (0, (0, 1))).lines
+        told = next(line.value for line in lines if isinstance(line.value, str))
+        assert told.startswith("DIFFERS, as what arrives does: this step is right")
+
+
+@pytest.mark.parametrize("at", [0.9995, 0.5])
+def test_a_limit_close_by_is_no_rounding_to_float32(at):
+    """A nudge of 0.0012 from 0.9995 leads to 1.0, which float32 holds, as it holds 0.5."""
+    for f, slope in (
+        (lambda x: np.clip(x, -1, 1), lambda x: 2.0 * (np.abs(x) < 1)),
+        (lambda x: np.maximum(0, 1 - x), lambda x: 1.0 * (x < 1)),
+    ):
+        x = Tensor([at, 0.1], requires_grad=True)
+        assert verdict((own("near", f, slope)(x) * np.array([1.3, -0.7])).sum()) == "DIFFERS"
+    x = Tensor([at - 1.0005, 0.1], requires_grad=True)
+    assert verdict((own("sign", np.sign, lambda x: 0 * x)(x) * np.array([1.3, -0.7])).sum()) == (
+        "agrees"
+    )
+
+
+def test_at_a_jump_there_is_no_verdict():
+    zero = lambda x: 0 * x
+    for f, at in ((np.floor, 1.0), (np.round, -0.5), (lambda x: np.round(x * 127) / 127, 1 / 254)):
+        told = verdict((own("steps", f, zero)(Tensor([at], requires_grad=True)) * 1.3).sum())
+        assert told == "no verdict, for the loss jumps here, and has no slope"

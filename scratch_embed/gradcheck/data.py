@@ -1,0 +1,61 @@
+"""What tensors hold while they are checked: copies in float64, moved, and which numbers count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from scratch_embed.tensor import Tensor
+
+LARGE = 1e3  # of a number: of a larger one it is asked whether L depends on it
+HUGE = 1e300  # a number that masks, as infinity does: a step along it may lead to infinity
+
+
+@contextmanager
+def holding(tensors: list[Tensor], dtype: type = np.float64) -> Iterator[None]:
+    """Let each tensor hold a copy of its data in `dtype`, and give back the original after.
+
+    The caller's arrays are never written to, so they come out unchanged to the last bit, and a
+    float32 table is checked in float64 through the same code.
+    """
+    before = [(tensor.data, tensor.grad) for tensor in tensors]
+    try:
+        for tensor in tensors:
+            tensor.data = tensor.data.astype(dtype)
+            tensor.grad = None
+        yield
+    finally:
+        for tensor, (data, grad) in zip(tensors, before):
+            tensor.data, tensor.grad = data, grad
+
+
+@contextmanager
+def moved(tensors: list[Tensor], ways: list[np.ndarray]) -> Iterator[None]:
+    """Let each tensor stand elsewhere by a way of its shape, and put it back after."""
+    start = [tensor.data.copy() for tensor in tensors]
+    try:
+        for tensor, way in zip(tensors, ways):
+            tensor.data[...] += way
+        yield
+    finally:
+        for tensor, data in zip(tensors, start):
+            tensor.data[...] = data
+
+
+def reach(loss: Callable[[], float], tensor: Tensor) -> float:
+    """The largest number of a tensor that L depends on. Of what masks, as -1e12 or an infinity
+    among scores, it does not: a thousandth less of it changes nothing."""
+    sizes = np.abs(tensor.data)
+    sizes = np.where(sizes < HUGE, sizes, 0)
+    largest = float(sizes.max(initial=0))
+    while largest > LARGE:
+        masking = sizes > largest / LARGE
+        with moved([tensor], [np.where(masking, tensor.data * -1e-3, 0)]):
+            there = loss()
+        if there != loss():
+            break
+        sizes = np.where(masking, 0, sizes)
+        largest = float(sizes.max(initial=0))
+    return largest

@@ -1,0 +1,102 @@
+"""The entry whose gradient is asked for: the loss as a function of it, and its step alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scratch_embed.gradcheck.numeric import EPS, leaps, loss_noise
+from scratch_embed.gradcheck.numeric import Line as Way
+from scratch_embed.gradcheck.quotient import moved
+from scratch_embed.rows import RowGrad
+from scratch_embed.tensor import Tensor
+from scratch_embed.trace import replay
+from scratch_embed.trace.replay import Use
+
+if TYPE_CHECKING:
+    from scratch_embed.trace import Trace
+
+LONG = 1.23456789e-3  # of a nudge: no number that float32 holds
+RANDOM = "no verdict, for forward gives other numbers every time"
+COARSE = "no verdict, for forward rounds to float32, whatever it is given, and a nudge with it"
+
+
+def value_at(grad: np.ndarray | RowGrad, index: tuple[int, ...]) -> float:
+    """An entry of a gradient; of a RowGrad 0 where it holds no such row."""
+    if not isinstance(grad, RowGrad):
+        return grad[index].item()
+    found = np.flatnonzero(grad.rows == index[0])
+    return grad.values[(found[0], *index[1:])].item() if len(found) else 0.0
+
+
+class Asked(NamedTuple):
+    """The entry whose gradient is asked for: what backward made of it, and from what."""
+
+    trace: Trace
+    use: Use
+    index: tuple[int, ...]
+    value: float
+    incoming: np.ndarray
+    single: bool  # float32
+
+    def loss(self) -> Callable[[float], float]:
+        """t -> the loss with the entry larger by t."""
+        return replay.along(self.trace, [self.use], self.index)
+
+    def noise(self) -> float:
+        """The rounding of the loss, which may be a small rest of large numbers: as measured."""
+        way, here = self._moves()
+        return loss_noise(way, EPS * max(abs(here), 1.0))
+
+    def jumps(self, noise: float) -> bool:
+        """Whether the loss jumps here, as where floor does: there is no slope then."""
+        return leaps(self._moves()[0], noise)
+
+    def _moves(self) -> tuple[Way, float]:
+        """What the loss moves by with the entry, and the loss."""
+        f, moving = self.loss(), Tensor(np.zeros(()))
+        here = f(0.0)
+        return Way(lambda: f(float(moving.data)) - here, moving, ()), here
+
+    def of_finite(self) -> float:
+        """The value, less what comes of gradients that arrive where this step answers infinity: the
+        loss cannot depend on these, so nothing should arrive there."""
+        finite = np.isfinite(self._out(self.use.value))
+        if finite.all():
+            return self.value
+        incoming = np.where(finite, self.incoming, 0)
+        return value_at(replay.gradient(self.use, self.use.value.copy(), incoming), self.index)
+
+    def step_alone(self, at: np.ndarray) -> tuple[Way, float]:
+        """How far sum(out * incoming) of this step moves with the entry, its input being `at`; and
+        the rounding of that, also of what it moves by less."""
+        start, given = (np.array(replay.wide(array)) for array in (at, self.incoming))
+        moving = Tensor(start)
+        here = self._out(start)
+
+        def moves() -> float:
+            out = self._out(moving.data)
+            changed = out != here
+            return float(((out - here)[changed] * given[changed]).sum())
+
+        way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
+        return way, loss_noise(way, EPS * float(sizes[np.isfinite(sizes)].sum()))
+
+    def unjudged(self) -> str:
+        """Why a nudge tells nothing of this step, if so: forward draws, or rounds to float32,
+        whatever it is given."""
+        at = self.use.value
+        one, two = (self._out(at) for _ in range(2))
+        if not np.array_equal(one, two, equal_nan=True):
+            return RANDOM
+        size = LONG * max(1.0, abs(float(at[self.index])))
+        outs = [self._out(moved(at, self.index, h)) for h in (size, size / 3, -size, -size / 3)]
+        changed = np.any([out != one for out in outs], axis=0)
+        coarse = all((out == out.astype(np.float32))[changed].all() for out in (one, *outs))
+        several = len({out[changed].tobytes() for out in (one, *outs)}) > 2  # or it is a jump
+        return COARSE if coarse and several else ""
+
+    def _out(self, at: np.ndarray) -> np.ndarray:
+        return replay.rerun(self.use.at, {self.use.place: at.copy()})

@@ -1,0 +1,81 @@
+"""Scores that are masked, by infinities or by numbers that are nearly as far away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import gradcheck
+
+HIDDEN = np.triu(np.ones((4, 4)), 1) > 0
+FAR = {
+    "-inf": -np.inf,
+    "-1e9": -1e9,
+    "-1e15": -1e15,
+    "float32": float(np.finfo(np.float32).min),
+    "float64": float(np.finfo(float).min),
+}
+
+
+def forward(s):
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    p = e / e.sum(axis=-1, keepdims=True)
+    return p, p
+
+
+def right(dout, p):
+    return p * (dout - (p * dout).sum(axis=-1, keepdims=True))
+
+
+WRONG = {
+    "wrong sign": lambda dout, p: -right(dout, p),
+    "constant factor": lambda dout, p: 2 * right(dout, p),
+    "softmax diagonal": lambda dout, p: p * (1 - p) * dout,
+    "rows": lambda dout, p: right(dout, p) * np.array([1, 1, 1, 0])[:, None],
+    "plain sum": lambda dout, p: p * (dout - dout.sum(axis=-1, keepdims=True)),
+    "leak": lambda dout, p: right(dout, p) + (p == 0),
+    "1 % off": lambda dout, p: right(dout, p) * np.array([1, 1, 1, 1.01])[:, None],
+}
+
+
+def ways(backward, far):
+    """The mask added on the way, and in the leaf."""
+    scores = np.random.default_rng(0).standard_normal((4, 4))
+    mask, softmax = np.where(HIDDEN, far, 0.0), differentiable(forward, backward, name="softmax")
+    yield lambda s: softmax(s + mask), Tensor(scores, requires_grad=True, name="s")
+    yield softmax, Tensor(np.where(HIDDEN, far, scores), requires_grad=True, name="s")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", FAR.values(), ids=FAR)
+def test_a_right_backward_passes(far):
+    for mode in ("elementwise", "directional"):
+        for fn, s in ways(right, far):
+            assert gradcheck(fn, s, mode=mode).passed
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", FAR.values(), ids=FAR)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_backward_is_refused_and_blamed_on_nobody_else(name, far):
+    for fn, s in ways(WRONG[name], far):
+        report = gradcheck(fn, s)
+        assert not report.passed
+        assert {cause.op for cause in report.causes} <= {"softmax"}, report
+        if " " in name and name not in ("1 % off", "plain sum"):
+            assert [cause.name for cause in report.causes] == [name]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["central", "richardson", "directional"])
+@pytest.mark.parametrize("op", [F.tanh, F.sigmoid, F.relu], ids=["tanh", "sigmoid", "relu"])
+def test_one_infinity_hides_nothing_of_the_others(op, method):
+    options = {"mode": method} if method == "directional" else {"method": method}
+    for far in (-np.inf, -1e12, *[np.inf, 1e12] * (op is not F.relu)):  # which answers these
+        x = Tensor(np.array([0.3, -0.7, far, 1.2]), requires_grad=True, name="x")
+        for factor in (-1, 2, 1.01):
+            wrong = differentiable(op.forward, lambda g, s, k=factor: k * op.backward(g, s))
+            assert not gradcheck(wrong, x, **options).passed
+        assert gradcheck(op, x, **options).passed
