@@ -110,7 +110,7 @@ class ShardedEmbedding:
         if not 0 <= check_count(worker, "worker", 0) < workers:
             raise ValueError(f"worker is {worker}; with {workers} workers it is 0..{workers - 1}")
         _check_optimizer(optimizer, embedding_dim, dtype)
-        self.worker, self.steps, self.life = worker, 0, 0
+        self.worker, self.steps, self.life, self.seed = worker, 0, 0, rng
         plan = {
             "partition": self.partition, "embedding_dim": embedding_dim, "optimizer": optimizer,
             "seed": rng, "init": init, "dtype": dtype, "workers": workers, "staleness": staleness,
@@ -206,15 +206,21 @@ class ShardedEmbedding:
         else has such a name and stands in no manifest. The folder has to be one that every shard
         can write to. With several workers one of them saves, while the others take no further step.
 
-        Raises ValueError where the folder holds another table, RuntimeError as a lookup does.
+        Raises ValueError where the folder holds another table, of another size, cut or seed (one
+        that was loaded has the seed that stood there), RuntimeError as a lookup does.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         before = self._manifest(folder) if (folder / MANIFEST).exists() else {"files": []}
+        if before.get("seed", self.seed) != self.seed:
+            raise ValueError(
+                f"{folder} holds a table of seed {before['seed']!r}; here: {self.seed}. Each table "
+                "has a folder of its own; to go on with that one, load it"
+            )
         old = before["files"]
         names = self._names(old)
         self.shards.call("save", [(str(folder / n), self.steps, self.life) for n in names])
-        said = {"files": names, "step": self.steps, **self._cut()}
+        said = {"files": names, "step": self.steps, "seed": self.seed, **self._cut()}
         with replacing(folder / MANIFEST) as temporary:
             temporary.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
         for path in folder.iterdir():  # also of a save that came to no end
@@ -241,7 +247,7 @@ class ShardedEmbedding:
         life = max(lives)
         self.shards.call("go_on", [(life, self.worker)] * shards)
         self.zero_grad()
-        self.steps, self.life = said["step"], life
+        self.steps, self.life, self.seed = said["step"], life, said.get("seed", self.seed)
         return self.steps
 
     def _cut(self) -> dict:

@@ -68,6 +68,19 @@ def test_a_wrong_backward_is_refused_and_blamed_on_nobody_else(name, far):
             assert [cause.name for cause in report.causes] == [name]
 
 
+@pytest.mark.parametrize("far", [-np.inf, -1e9])
+@pytest.mark.parametrize(("factor", "name"), [(1, None), (-1, "wrong sign"), (2, "constant factor")])
+def test_an_operation_that_masks_is_told_what_is_wrong_with_it(far, factor, name):
+    fill = differentiable(
+        lambda s: (np.where(HIDDEN, far, s), None),
+        lambda dout, _: factor * np.where(HIDDEN, 0, dout),
+        name="masked_fill",
+    )
+    s = Tensor(np.random.default_rng(0).standard_normal((4, 4)), requires_grad=True, name="s")
+    causes = gradcheck(lambda s: F.softmax(fill(s)), s).causes
+    assert [(cause.name, cause.op) for cause in causes] == [(name, "masked_fill")] * (factor != 1)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("method", ["central", "richardson", "directional"])
 @pytest.mark.parametrize("op", [F.tanh, F.sigmoid, F.relu], ids=["tanh", "sigmoid", "relu"])

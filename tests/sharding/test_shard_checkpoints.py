@@ -102,6 +102,20 @@ def test_two_tables_do_not_save_into_one_folder(tmp_path):
     assert users.table().tobytes() == kept.tobytes()
 
 
+def test_two_tables_of_one_size_do_not_save_into_one_folder(tmp_path):
+    inner, outer = (ShardedEmbedding(V, D, 4, RULES["SGD"], rng=seed) for seed in (1, 2))
+    inner.save(tmp_path)
+    kept = inner.table()
+    with pytest.raises(ValueError, match="holds a table of seed 1; here: 2. Each table has a"):
+        outer.save(tmp_path)
+    learn(inner, 0, 1)
+    inner.load(tmp_path)
+    assert inner.table().tobytes() == kept.tobytes()
+    outer.load(tmp_path)
+    outer.save(tmp_path)  # it goes on with that one
+    assert ShardedEmbedding(V, D, 4, RULES["SGD"], rng=1).load(tmp_path) == 0
+
+
 def test_who_was_given_up_is_not_heard_any_more(tmp_path):
     """A push that is still on its way when all go back must not count in what comes after."""
     late, layer = workers_of(2, staleness=1)
