@@ -69,7 +69,9 @@ def test_a_wrong_backward_is_refused_and_blamed_on_nobody_else(name, far):
 
 
 @pytest.mark.parametrize("far", [-np.inf, -1e9])
-@pytest.mark.parametrize(("factor", "name"), [(1, None), (-1, "wrong sign"), (2, "constant factor")])
+@pytest.mark.parametrize(
+    ("factor", "name"), [(1, None), (-1, "wrong sign"), (2, "constant factor")]
+)
 def test_an_operation_that_masks_is_told_what_is_wrong_with_it(far, factor, name):
     fill = differentiable(
         lambda s: (np.where(HIDDEN, far, s), None),
