@@ -250,8 +250,7 @@ first = vocabulary.tokens[1]
 q = guess(
     f"'{first}' is read {np.sum(now[batches] == 1):,} times. How many updates does its row get?"
 )
-V = len(vocabulary)
-updates = np.zeros(V, dtype=int)
+V, updates = len(vocabulary), np.zeros(len(vocabulary), dtype=int)
 for at in batches:
     updates[np.unique(now[at])] += 1
 q.answer(
@@ -293,7 +292,8 @@ def gain(E, W):
     return log_p - np.log(shares[follows[kept]])
 
 
-gains = gain(start, W), gain(E, W), gain(*learn(eta=0.2)[:2])
+with np.errstate(all="ignore"):  # of another text a step may be too long
+    gains = gain(start, W), gain(E, W), gain(*learn(eta=0.2)[:2])
 once = gains[1][(updates == 1)[now[kept]]]
 if not once.size or not np.isfinite(gains).all():
     missing = "steps of these sizes fit it" if once.size else "kept word was read just once"

@@ -279,8 +279,10 @@ q_control.answer(winner, because="what a piece learned from other words is only 
 # %%
 pages = corpus.read_text(options.text) if options.text else corpus.python_text(("numpy",))
 kept = pages[-len(pages) // 6 :][:60_000]  # not trained on
-if len(pages) < 50_000 or not any(word.strip().isalpha() for word in bpe.split_words(kept)):
-    raise SystemExit(f"{len(pages):,} characters: below 50,000, or no word of letters at the end")
+if len(pages) < 50_000:
+    raise SystemExit(f"the text has {len(pages):,} characters; this takes 50,000")
+if not any(word.strip().isalpha() for word in bpe.split_words(kept)):
+    raise SystemExit("there is no word of letters at the end of the text; this takes one")
 pages = pages[: -len(kept)][:300_000]
 full = bpe.train(pages, 5000, boundaries=True, min_count=2, progress=False)
 if len(full.merges) <= 1000:

@@ -11,6 +11,8 @@ from copy import deepcopy
 
 import numpy as np
 
+from scratch_embed.kernels.tables import LONG
+
 
 def reshape_forward(a, shape):
     """out = the same numbers in row-major order, in another shape"""
@@ -53,9 +55,10 @@ def _own(index):
 def getitem_backward(dout, saved):
     """da[index] += dout, where an entry taken twice collects twice"""
     shape, index = saved
-    da = np.zeros(shape, dout.dtype)
+    many = dout.size > LONG and dout.dtype == np.float32  # to one entry: see `kernels.tables`
+    da = np.zeros(shape, np.float64 if many else dout.dtype)
     np.add.at(da, index, dout)
-    return da
+    return da.astype(dout.dtype, copy=False)
 
 
 def concatenate_forward(*arrays, axis: int = 0):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.kernels import sum_over
 from scratch_embed.ops.floats import floating
 
 
@@ -35,14 +36,14 @@ def softmax_forward(logits: np.ndarray, axis: int = -1) -> tuple[np.ndarray, Sof
     [[0.5, 0.5], [0.5, 0.5]]
     """
     e = np.exp(_shifted(logits, axis))
-    p = e / e.sum(axis=axis, keepdims=True)
+    p = e / _total(e, axis)
     return p, SoftmaxSaved(p, axis)
 
 
 def softmax_backward(dout: np.ndarray, saved: SoftmaxSaved) -> np.ndarray:
     """dz_j = p_j (dout_j - sum_k p_k dout_k)"""
     p, axis = saved
-    return p * (dout - (p * dout).sum(axis=axis, keepdims=True))
+    return p * (dout - _total(p * dout, axis))
 
 
 def log_softmax_forward(logits: np.ndarray, axis: int = -1) -> tuple[np.ndarray, LogSoftmaxSaved]:
@@ -54,14 +55,21 @@ def log_softmax_forward(logits: np.ndarray, axis: int = -1) -> tuple[np.ndarray,
     [-1.381, -1.121, -0.861]
     """
     shifted = _shifted(logits, axis)
-    log_p = shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    log_p = shifted - np.log(_total(np.exp(shifted), axis))
     return log_p, LogSoftmaxSaved(log_p, axis)
 
 
 def log_softmax_backward(dout: np.ndarray, saved: LogSoftmaxSaved) -> np.ndarray:
     """dz_j = dout_j - p_j sum_k dout_k"""
     log_p, axis = saved
-    return dout - np.exp(log_p) * dout.sum(axis=axis, keepdims=True)
+    return dout - np.exp(log_p) * _total(dout, axis)
+
+
+def _total(values: np.ndarray, axis: int) -> np.ndarray:
+    """The sum along one axis. Along the last NumPy sums in pairs, and else one by one."""
+    if axis in (-1, values.ndim - 1):
+        return values.sum(axis=axis, keepdims=True)
+    return sum_over(values, (axis,), keepdims=True)
 
 
 def _shifted(logits: np.ndarray, axis: int) -> np.ndarray:

@@ -39,7 +39,9 @@ def test_the_arena_says_what_a_text_lacks(text, told, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("lesson", "text", "told"),
     [
-        ("ch07_subwords", "a " * 45_000 + "1984 " * 9_000, "no word of letters"),
+        ("ch07_subwords", "a " * 45_000 + "1984 " * 9_000, "no word of letters at the end"),
+        ("ch07_subwords", "a " * 4_500, "the text has 9,000 characters; this takes 50,000"),
+        ("ch08_arena", "\u4e00\u4e8c " * 30_000, "or one of such letters"),
         ("ch18_counts_and_analogies", "row rows " * 100, "the text has 2 different words, and 1"),
     ],
 )

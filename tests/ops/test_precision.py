@@ -78,6 +78,14 @@ def loss_of_a_tied_head() -> np.ndarray:
     return loss / np.log(np.float32(2)) * TENTH
 
 
+def rows_of_one_entry() -> np.ndarray:
+    return grad_of(table := learned((3, D)), table[np.ones(N, int)])[1]
+
+
+def shares_of_columns() -> np.ndarray:
+    return F.softmax(rows(0), axis=0).data.sum(axis=0, dtype=float).astype(np.float32) * N * TENTH
+
+
 SUMS = [
     added_to_rows,
     added_to_the_middle_axis,
@@ -89,6 +97,8 @@ SUMS = [
     sum_of_rows,
     mean_of_rows,
     loss_of_a_tied_head,
+    rows_of_one_entry,
+    shares_of_columns,
 ]
 
 

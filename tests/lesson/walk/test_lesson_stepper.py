@@ -194,6 +194,11 @@ def test_a_damaged_note_of_the_place_counts_as_none(tmp_path):
         assert places.kept("ch00_demo", STEPS) is None
 
 
+def test_a_note_with_half_a_letter_is_written_as_any(tmp_path):
+    notes.write("finished", {"lessons": ["\ud800"]})
+    assert notes.read("finished") == {"lessons": ["\ud800"]}
+
+
 def test_an_error_is_shown_and_the_lesson_goes_on(tmp_path):
     record, person = demo(tmp_path, extra="h / undefined_name")
     assert "NameError" in seen(person) and person.frames[-1].step == "5/5"
