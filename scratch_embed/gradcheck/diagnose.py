@@ -37,6 +37,7 @@ from scratch_embed.gradcheck.walk import Part, answers, looked_up, plain, same_b
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
+MANY = 512  # entries of one tensor that are nudged without a look along a direction before
 
 
 def diagnose(point, agrees: bool = False) -> list[Cause]:
@@ -223,8 +224,12 @@ def _too_many(part: Part) -> bool:
 def _right_alone(part: Part) -> np.ndarray | None:
     """What this contribution should be, by this operation alone; None where that cannot be told.
 
-    On kinks and at corners several are right, and the one that it gave may be one of them.
+    On kinks and at corners several are right, and the one that it gave may be one of them. Of many
+    numbers the one that it gave is taken, if it is the slope along a random direction.
     """
+    many = part.tensor.size > MANY and part.tensor.dtype.kind == "f" and not has_options(part)
+    if many and _repeats(part) and agrees_along(_loss_alone(part), part.grad):
+        return part.grad
     right = _of_lookup(part) if part.tensor.size > TOO_MANY else None
     if right is None and not _too_many(part):
         right = _alone(part)

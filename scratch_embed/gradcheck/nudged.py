@@ -20,6 +20,7 @@ from scratch_embed.gradcheck.numeric import (
 )
 from scratch_embed.tensor import Tensor
 
+TELLS = 1e-3  # of a slope: with no more doubt than that, right is told from wrong
 SURE = 1e-9  # of a slope: with no more doubt than that, no shorter steps are taken
 
 
@@ -61,7 +62,7 @@ def agrees_along(loss: Loss, grad: np.ndarray) -> bool:
     with holding([tensor]):
         slope = clearer(Line(loss, tensor, None, direction, edits=True), loss.rounding())
     gap, size = abs(slope.value - np.vdot(grad, direction)), np.abs(grad * direction).sum()
-    return bool(gap <= 1e-7 * size + 8 * slope.noise)
+    return bool(gap <= 1e-7 * size + 8 * slope.noise and 8 * slope.noise <= TELLS * size)
 
 
 def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[float] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, ValuesView
+from types import GeneratorType, SimpleNamespace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from scratch_embed.tensor import Tensor
 from scratch_embed.watch import wrote
 
 PASSED_BY = (set, frozenset, deque, ValuesView)  # what is in them is not looked for
+ONCE = (GeneratorType, map, filter, zip, enumerate)  # what they make is met in one call only
 
 
 class Layer:
@@ -264,6 +266,11 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     for name, inner in named:
         if isinstance(inner, looked_at):
             yield name, inner
+        if isinstance(inner, ONCE):
+            raise TypeError(
+                f"{name} is a {type(inner).__name__}: what it makes is met once, and neither "
+                "learned nor saved; make a list of it"
+            )
         if isinstance(next(_passed_by(inner), 0), Tensor | Layer | np.random.Generator):
             raise TypeError(
                 f"{name} is a {type(inner).__name__} of layers, weights or generators, which would "
@@ -280,6 +287,8 @@ def _passed_by(thing: object) -> Iterator:
     """What is in a container that is not looked into."""
     if isinstance(thing, np.ndarray) and thing.dtype == object:
         return iter(thing.flat)
+    if isinstance(thing, SimpleNamespace):
+        return iter(vars(thing).values())
     return iter(thing if isinstance(thing, PASSED_BY) else ())
 
 

@@ -40,7 +40,7 @@ from scratch_embed.working import Line
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
-STEPS = 1e-5, 1e-6, 1e-7, 1e-8  # of a nudge; a smaller one where the one before does not agree
+STEPS = 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10  # of a nudge; a smaller one where none before agrees
 ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is rounded
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
 TELLS = 1e-3  # of a gradient: with less doubt than this, right is told from wrong

@@ -6,6 +6,7 @@ import random
 import warnings
 from collections import deque
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,8 +114,20 @@ def object_array(parts):
     return array
 
 
+def space(parts):
+    return SimpleNamespace(first=parts[0])
+
+
+@pytest.mark.parametrize("once", [lambda p: (x for x in p), lambda p: map(abs, p), zip, enumerate])
+def test_layers_that_are_met_once_are_told(once):
+    model = Layer()
+    model.blocks = once([layers.Linear(2, 2, rng=0)])
+    with pytest.raises(TypeError, match="blocks is a .*: what it makes is met once.*make a list"):
+        model.name_weights()
+
+
 @pytest.mark.parametrize(
-    "held", [set, frozenset, deque, lambda parts: {0: parts[0]}.values(), object_array]
+    "held", [set, frozenset, deque, space, lambda parts: {0: parts[0]}.values(), object_array]
 )
 def test_layers_held_where_nobody_looks_are_told(held):
     outer = Layer()

@@ -204,3 +204,26 @@ def test_at_a_jump_there_is_no_verdict():
     for f, at in ((np.floor, 1.0), (np.round, -0.5), (lambda x: np.round(x * 127) / 127, 1 / 254)):
         told = verdict((own("steps", f, zero)(Tensor([at], requires_grad=True)) * 1.3).sum())
         assert told == "no verdict, for the loss jumps here, and has no slope"
+
+
+@pytest.mark.parametrize("gap", [1e-5, 3e-7, 6e-8])
+def test_rows_that_are_close_together_have_a_distance_whose_slope_is_told(gap):
+    """It bends within the gap, which a nudge has to be shorter than."""
+
+    def forward(u, v):
+        return np.sqrt(((u - v) ** 2).sum(-1)), u - v
+
+    def backward(dout, d, factor):
+        du = factor * (dout / np.sqrt((d * d).sum(-1)))[..., None] * d
+        return du, -du
+
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((4, 3))
+    for factor in (1.0, 1.1):
+        distance = differentiable(forward, partial(backward, factor=factor), name="distance")
+        u = Tensor(rows, requires_grad=True, name="u")
+        walk = trace(distance(u, rows + gap * np.random.default_rng(1).normal(size=(4, 3))).sum())
+        for index in np.ndindex(4, 3):
+            lines = walk.entry(len(walk), (0, index)).lines
+            told = next(line.value for line in lines if isinstance(line.value, str))
+            assert told.startswith("agrees") == (factor == 1.0), told
