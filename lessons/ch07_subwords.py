@@ -85,20 +85,18 @@ _print("merges", merges, "+")
 q.answer(1 + merges.index(("th", "e")), because="a frequent word is whole quickly")
 
 # %% [markdown]
-# Two things in this list should worry you.
-#
-# **Ties.** The second merge was not the only choice: t+h, h+e, e+space and at+space all stood there
-# three times. Our rule takes the first in the text. Take the one that sorts first, and you get
-# another tokenizer. A program that trains one must state its rule.
+# Two things in this list should worry you. First, **ties**: four pairs stood there three times at
+# the second merge, t+h, h+e, e+space and at+space. Our rule takes the first in the text. Take the
+# one that sorts first, and you get another tokenizer. So a program that trains one states its rule.
 
 # %%
 _print("first in the text", merges, "+")
 _print("first when sorted", learn_merges([list(text)], 4, order=sorted)[0], "+")
 
 # %% [markdown]
-# **Spaces.** The fourth merge glues "the" to the space behind it. A few merges more, and half a
-# sentence is one token. So real tokenizers first cut the text into words, each with the space
-# before it, and merge inside words only.
+# Second, **spaces**: the fourth merge glues "the" to the space behind it. A few merges more, and
+# half a sentence is one token. So real tokenizers first cut the text into words, each with the
+# space before it, and merge inside words only.
 
 # %%
 words = [list(word) for word in re.findall(r" ?\S+", text)]

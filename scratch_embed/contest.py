@@ -275,9 +275,9 @@ def split(text: str, length: int, least: int = 30_000) -> tuple[str, str]:
     letters = re.sub("[^a-z]+", " ", text[: 4 * length].lower()).strip()[:length]
     if len(letters) < least:
         raise ValueError(
-            f"This needs {least:,} letters from a to z and spaces; the first {4 * length:,} "
-            f"characters of the text have {len(letters):,}. Give a longer text, or one of such "
-            "letters."
+            f"This needs {least:,} letters from a to z and spaces; the first "
+            f"{min(4 * length, len(text)):,} characters of the text have {len(letters):,}. "
+            "Give a longer text, or one of such letters."
         )
     cut = letters.rfind(" ", 0, len(letters) * 9 // 10)
     parts = (letters[:cut], letters[cut:]) if cut > 0 else ("", letters)

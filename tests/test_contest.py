@@ -107,8 +107,8 @@ def _word(rng, length):
     [
         (lambda rng: _word(rng, 200_000), "60,000 letters of this text are 1 words. Give a text"),
         (lambda rng: " ".join(_word(rng, 3000) for _ in range(70)), "letters of this text are"),
-        (lambda rng: "too short", "needs 30,000 letters from a to z and spaces; the text has 9"),
-        (lambda rng: "\u4e2d\u6587 " * 50_000, "the text has 0"),
+        (lambda rng: "too short", "a to z and spaces; the first 9 characters of the text have"),
+        (lambda rng: "\u4e2d\u6587 " * 50_000, "the first 150,000 characters of the text have 0"),
     ],
 )
 def test_a_text_that_cannot_be_used_is_refused_in_one_line(text, told):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import EPS, leaps, loss_noise
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS, leaps, loss_noise
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.rows import RowGrad
@@ -50,14 +50,15 @@ class Asked(NamedTuple):
         way, here = self._moves()
         return loss_noise(way, EPS * max(abs(here), 1.0))
 
-    def jumps(self, noise: float) -> bool:
-        """Whether the loss jumps here, as where floor does: there is no slope then."""
-        return leaps(self._moves()[0], noise)
+    def jumps(self) -> bool:
+        """Whether the loss jumps here, as floor, by more than it is rounded beside."""
+        beside, there = self._moves(CENTRAL_STEP)
+        return leaps(self._moves()[0], loss_noise(beside, EPS * max(abs(there), 1.0)))
 
-    def _moves(self) -> tuple[Way, float]:
-        """What the loss moves by with the entry, and the loss."""
-        f, moving = self.loss(), Tensor(np.zeros(()))
-        here = f(0.0)
+    def _moves(self, start: float = 0.0) -> tuple[Way, float]:
+        """What the loss moves by with the entry, from so far aside on, and the loss there."""
+        f, moving = self.loss(), Tensor(np.array(start))
+        here = f(start)
         return Way(lambda: f(float(moving.data)) - here, moving, ()), here
 
     def of_finite(self) -> float:
@@ -95,7 +96,7 @@ class Asked(NamedTuple):
         outs = [self._out(moved(at, self.index, h)) for h in (size, size / 3, -size, -size / 3)]
         changed = np.any([out != one for out in outs], axis=0)
         coarse = all((out == out.astype(np.float32))[changed].all() for out in (one, *outs))
-        several = len({out[changed].tobytes() for out in (one, *outs)}) > 2  # or it is a jump
+        several = len({out[changed].tobytes() for out in (one, *outs)}) > 3  # or it is a jump
         return COARSE if coarse and several else ""
 
     def _out(self, at: np.ndarray) -> np.ndarray:

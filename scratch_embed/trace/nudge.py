@@ -98,6 +98,8 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
     if why := asked.unjudged():
         return why, found
     if not option and not _judge(found, value, single):
+        if asked.jumps():
+            return JUMP, found
         found = found._replace(noise=asked.noise())
     if _judge(found, value, single):
         return (AGREES if option else _closely(asked, found)), found
@@ -107,8 +109,6 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
         return RANDOM, found
     if _is_kink(f, found.noise, value):
         return KINK, found
-    if asked.jumps(found.noise):
-        return JUMP, found
     if _falls_to(f, found, value, single):
         return f"{AGREES}: with smaller nudges the quotient falls to it", found
     if single:

@@ -204,6 +204,8 @@ def test_at_a_jump_there_is_no_verdict():
     for f, at in ((np.floor, 1.0), (np.round, -0.5), (lambda x: np.round(x * 127) / 127, 1 / 254)):
         told = verdict((own("steps", f, zero)(Tensor([at], requires_grad=True)) * 1.3).sum())
         assert told == "no verdict, for the loss jumps here, and has no slope"
+    told = verdict((own("sign", np.sign, zero)(Tensor([0.0], requires_grad=True)) * 1.3).sum())
+    assert told == "no verdict, for the loss jumps here, and has no slope"
 
 
 @pytest.mark.parametrize("gap", [1e-5, 3e-7, 6e-8])
