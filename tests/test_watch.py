@@ -10,7 +10,7 @@ import pytest
 
 from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
-from scratch_embed.watch import ENTRIES, has_changed, keep, watching
+from scratch_embed.watch import ENTRIES, has_changed, keep, watching, wrote
 
 WRITTEN = "has been written to since forward"
 
@@ -310,3 +310,30 @@ def test_what_has_not_changed_has_not_changed(size, rng):
             kept = keep(array)
             array += 1
             assert has_changed(kept) == (array.size > 0)
+
+
+# ---- a forward of one's own only borrows its arrays ----------------------------------------------
+
+
+def relu_in_place(say=lambda array: None):
+    def forward(x):
+        np.maximum(x, 0, out=x)
+        say(x)
+        return x, (x > 0,)
+
+    return differentiable(forward, lambda dout, saved: dout * saved[0], name="relu_in_place")
+
+
+@pytest.mark.parametrize(
+    "given", [leaf([1.0, -2.0], "w"), leaf([1.0, -2.0]) * 1.0, np.array([1.0, -2.0])]
+)
+def test_an_own_forward_that_writes_to_what_it_was_given_is_told(given):
+    told = r"forward of relu_in_place wrote to its argument 0, an array of shape \(2,\) that others"
+    with pytest.raises(RuntimeError, match=told):
+        relu_in_place()(given)
+
+
+def test_a_write_that_is_meant_may_be_said_or_not_looked_for():
+    for say, entries in ((wrote, ENTRIES), (lambda array: None, 0)):
+        with watching(entries):
+            assert relu_in_place(say)(leaf([1.0, -2.0])).data.tolist() == [1, 0]

@@ -16,6 +16,7 @@ import numpy as np
 
 from scratch_embed.arguments import check_unmasked
 from scratch_embed.tensor.tape import Variable
+from scratch_embed.watch import clock, has_changed, keep, written_since
 
 
 def check_option(operation: Callable, key: str, value: Any) -> None:
@@ -84,6 +85,21 @@ def _argument(operation: Callable, place: int) -> str:
     parameters = operation.__signature__.parameters.values()
     names = [p.name for p in parameters if p.kind != p.KEYWORD_ONLY]
     return f"{operation.__name__}: {names[min(place, len(names) - 1)]}"
+
+
+def unchanged(name: str, forward: Callable, arrays: list, options: dict[str, Any]) -> Any:
+    """What somebody's own forward answers. RuntimeError where it wrote to what it was given: the
+    weights of others would change without a word, and what other lines of the tape have kept."""
+    before, time = [keep(array) for array in arrays], next(clock)
+    made = forward(*arrays, **options)
+    for place, kept in enumerate(before):
+        if has_changed(kept) and not written_since(kept[0], time):
+            raise RuntimeError(
+                f"forward of {name} wrote to its argument {place}, an array of shape "
+                f"{kept[0].shape} that others hold as well: work on a copy, x = x.copy(); where "
+                "the write is meant, say so by scratch_embed.watch.wrote(x)"
+            )
+    return made
 
 
 def in_place(sign: str, operate: Callable) -> Callable:

@@ -11,7 +11,14 @@ from scratch_embed.arguments import array_of, check_flag, check_name, check_unma
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
-from scratch_embed.tensor.calling import check_option, checked_reads, describe, in_place, plain
+from scratch_embed.tensor.calling import (
+    check_option,
+    checked_reads,
+    describe,
+    in_place,
+    plain,
+    unchanged,
+)
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
 from scratch_embed.tensor.recording import recording
 from scratch_embed.tensor.tape import Node
@@ -179,7 +186,8 @@ def differentiable(
 
     Parameters
     ----------
-    forward : (*arrays, **options) -> (out, saved)
+    forward : (*arrays, **options) -> (out, saved). It only borrows the arrays, as backward does
+        dout: RuntimeError where one of them has been written to (as `watch` notices it).
     backward : (dout, saved) -> the gradient of each leading positional argument, in order; a
         single array when there is one; None for an argument that has none. It only borrows dout,
         and does not write again to what it has handed back.
@@ -223,6 +231,7 @@ def differentiable(
 
 def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool, *how) -> Callable:
     """The pair as one function, which writes a line on the tape where a gradient is asked for."""
+    ours = str(getattr(forward, "__module__", "")).startswith("scratch_embed.")  # these write not
 
     def operation(*args, **options) -> Tensor:
         for key, value in options.items():
@@ -235,7 +244,7 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
             elif type(value) is not np.ndarray:
                 value = plain(operation, len(arrays), value, broadcasts or not arrays)
             arrays.append(value)
-        made = forward(*arrays, **options)
+        made = forward(*arrays, **options) if ours else unchanged(name, forward, arrays, options)
         if not isinstance(made, (tuple, list)) or len(made) != 2:
             raise TypeError(
                 f"forward of {name} returned a {type(made).__name__}; it must return (out, saved), "
