@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +55,7 @@ count = Number(int, 1, True, "1 or more", MOST)
 threads = Number(int, 1, True, "1 to 1024", 1025)
 few = Number(int, 1, True, "1 to 10000", 10_001)
 some = Number(int, 1, True, "1 to 1000", 1_001)  # what takes some MB each
+size = Number(int, 1, True, "1 to 1000000", 1_000_001)  # of an array, along one axis
 share = Number(float, 0, True, "0 or more")
 positive = Number(float, 0, False, "above 0")
 
@@ -61,7 +64,11 @@ def folder(text: str) -> Path:
     """A path, for `type=`; "" is that of a variable that was not set, and not the folder here."""
     if not text:
         raise argparse.ArgumentTypeError("'' is no folder; . is the one that you are in")
-    return Path(text)
+    path = Path(text)
+    for part in (path, *path.parents):
+        if part.exists() and not part.is_dir():
+            raise argparse.ArgumentTypeError(f"{str(part)!r} is a file; name a folder")
+    return path
 
 
 def named(text: str) -> str:
@@ -127,7 +134,7 @@ def start(
         run = parse(made, argv, quick)
         _check_needs(made, argv, run.options, needs)
         # What becomes infinite ends a run with a sentence; NumPy need not warn of it before.
-        with alone_in(out), np.errstate(all="ignore"):
+        with alone_in(out), np.errstate(all="ignore"), _warned_in_a_sentence():
             try:
                 return work(run)
             except FloatingPointError as error:  # --resume would come to the same numbers
@@ -136,6 +143,16 @@ def start(
                 raise FloatingPointError(f"{error}{again}") from None
 
     return ended(whole)
+
+
+@contextmanager
+def _warned_in_a_sentence() -> Iterator[None]:
+    """A block whose warnings are of what was read: where in our code that was helps nobody."""
+    usual, warnings.formatwarning = warnings.formatwarning, lambda message, *_, **__: f"{message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _check_needs(made, argv: Sequence[str], options: argparse.Namespace, needs: Mapping) -> None:

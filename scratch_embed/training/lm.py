@@ -25,6 +25,7 @@ from scratch_embed.training.command import (
     named,
     parser,
     positive,
+    size,
     some,
     start,
 )
@@ -46,12 +47,12 @@ ROWS = Number(int, 256, True, "256 or more")
 NUMBERS = [
     ("most-read", count, None, "LETTERS", "letters of the text to read"),
     ("rows", ROWS, 1000, "ROWS", "rows of the table: 256 bytes and the merges of byte pairs"),
-    ("length", count, 64, "TOKENS", "tokens in a sequence"),
-    ("dim", count, 96, "NUMBERS", "numbers in a row"),
+    ("length", size, 64, "TOKENS", "tokens in a sequence"),
+    ("dim", size, 96, "NUMBERS", "numbers in a row"),
     ("blocks", some, 2, "BLOCKS", "blocks of attention and MLP, one after the other"),
-    ("heads", count, 4, "HEADS", "attention heads; they share the numbers of a row"),
+    ("heads", size, 4, "HEADS", "attention heads; they share the numbers of a row"),
     ("steps", count, 2000, "STEPS", "steps to train"),
-    ("batch-size", count, 16, "SEQUENCES", "sequences that a step reads"),
+    ("batch-size", size, 16, "SEQUENCES", "sequences that a step reads"),
     ("rate", positive, 3e-3, "SIZE", "largest step size of AdamW; a cosine falls from it to 0"),
     ("every", count, 100, "STEPS", "steps between two looks at the held-out loss"),
 ]

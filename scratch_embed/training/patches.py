@@ -24,7 +24,16 @@ from scratch_embed.learning import Learning
 from scratch_embed.ops.patches import fold_forward
 from scratch_embed.optim import Adam, warmup_cosine
 from scratch_embed.tensor import Tensor, no_grad
-from scratch_embed.training.command import add_numbers, count, few, parser, positive, some, start
+from scratch_embed.training.command import (
+    add_numbers,
+    count,
+    few,
+    parser,
+    positive,
+    size,
+    some,
+    start,
+)
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 from scratch_embed.training.run import Run
 
@@ -40,7 +49,7 @@ NUMBERS = [
     ("seeds", few, 5, "SEEDS", "seeds from --seed on; each holds out a family of fonts"),
     ("copies", some, 8, "PICTURES", "pictures of a letter in a font, moved and resized"),
     ("steps", count, 1000, "STEPS", f"steps to train, each on {BATCH} pictures"),
-    ("dim", count, 48, "NUMBERS", "numbers in the row of a patch"),
+    ("dim", size, 48, "NUMBERS", "numbers in the row of a patch"),
     ("rate", positive, 3e-3, "SIZE", "largest step size of Adam; a cosine falls from it to 0"),
 ]
 

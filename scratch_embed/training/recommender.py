@@ -22,7 +22,16 @@ from scratch_embed.learning import Learning
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.optim import RowAdagrad
 from scratch_embed.tensor import Tensor, no_grad
-from scratch_embed.training.command import Number, add_numbers, count, few, parser, positive, start
+from scratch_embed.training.command import (
+    Number,
+    add_numbers,
+    count,
+    few,
+    parser,
+    positive,
+    size,
+    start,
+)
 from scratch_embed.training.repeats import Job, ahead, dots, repeat, table
 from scratch_embed.training.run import Run
 
@@ -37,11 +46,11 @@ QUICK = {"seeds": 2, "users": 200, "items": 80, "clicks": 20, "steps": 200}
 ENOUGH = Number(int, 2 * BEST, True, f"{2 * BEST} or more")
 NUMBERS = [
     ("seeds", few, 5, "SEEDS", "seeds from --seed on; each makes a world and trains on it"),
-    ("users", count, 2000, "USERS", "users who click"),
+    ("users", size, 2000, "USERS", "users who click"),
     ("items", ENOUGH, 500, "ITEMS", "items to click"),
     ("clicks", few, 40, "CLICKS", "clicks of a user to learn from"),
     ("steps", count, 3000, "STEPS", f"steps to train, each on {BATCH} clicks"),
-    ("dim", count, 16, "NUMBERS", "numbers in a row"),
+    ("dim", size, 16, "NUMBERS", "numbers in a row"),
     ("rate", positive, 0.1, "SIZE", "step size of RowAdagrad"),
 ]
 

@@ -169,6 +169,8 @@ def _results(folder: Path) -> dict:
     except FileNotFoundError:
         return {}
     except OSError as error:
+        if error.strerror is None:  # it says all of itself
+            raise
         raise ValueError(
             f"{path} cannot be read ({error.strerror}), and would be written over: give another "
             "--out, or move it away"
@@ -187,9 +189,20 @@ def _written_by_nobody(path: Path) -> ValueError:
 
 def unfinished(folder: Path) -> bool:
     """Whether there is a checkpoint whose results were not written yet: results say of which one
-    they are, so that a copied folder, whose files have other times, is the same."""
+    they are, so that a copied folder, whose files have other times, is the same.
+
+    Raises ValueError for a checkpoint that no run can have written.
+    """
     saved = folder / CHECKPOINT
-    return saved.is_file() and _results(folder).get("checkpoint") != _digest(saved)
+    if not saved.is_file() or _results(folder).get("checkpoint") == _digest(saved):
+        return False
+    try:
+        ours = isinstance(checkpoint.load(saved).get("options"), dict)
+    except (OSError, ValueError):
+        ours = False
+    if not ours:
+        raise _written_by_nobody(saved)
+    return True
 
 
 def _digest(path: Path) -> str | None:

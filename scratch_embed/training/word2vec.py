@@ -27,6 +27,7 @@ from scratch_embed.training.command import (
     parser,
     positive,
     share,
+    size,
     start,
     threads,
 )
@@ -41,13 +42,13 @@ PIECES = "pieces.bpe"  # the tokenizer of a run with --cut pieces
 CUTS = ("words", "spaces", "pieces")
 SOME = Number(int, 2, True, "2 or more")
 NUMBERS = [
-    ("pieces", count, 8000, "MERGES", "merges that --cut pieces learns from 2 million letters"),
+    ("pieces", size, 8000, "MERGES", "merges that --cut pieces learns from 2 million letters"),
     ("min-count", count, 5, "TIMES", "a rarer word gets no vector"),
     ("max-words", SOME, None, "WORDS", "words that get a vector: the most frequent ones"),
     ("most-read", count, None, "WORDS", "words of the text to read"),
-    ("dim", count, 100, "NUMBERS", "numbers in a vector"),
-    ("window", count, 5, "WORDS", "neighbours on each side, at most"),
-    ("negatives", count, 5, "WORDS", "random words drawn for each true one"),
+    ("dim", size, 100, "NUMBERS", "numbers in a vector"),
+    ("window", size, 5, "WORDS", "neighbours on each side, at most"),
+    ("negatives", size, 5, "WORDS", "random words drawn for each true one"),
     ("epochs", count, 10, "TIMES", "passes over the text; a short text wants many"),
     ("lr", positive, 0.05, "SIZE", "step size at the start; it falls to a hundredth of this"),
     ("power", share, 0.75, "POWER", "words are drawn in proportion to count ** POWER"),

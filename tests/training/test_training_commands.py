@@ -113,6 +113,45 @@ def test_results_that_cannot_be_read_are_not_written_over(tmp_path, monkeypatch)
         parsed(tmp_path)
 
 
+def test_results_that_are_a_folder_are_told(tmp_path):
+    parsed(tmp_path).save()
+    (tmp_path / "results.json").mkdir()
+    with pytest.raises(OSError, match=r"results\.json is a folder"):
+        parsed(tmp_path)
+
+
+@pytest.mark.parametrize("foreign", ["another's", "damaged"])
+def test_a_checkpoint_that_no_run_wrote_is_left_alone(tmp_path, foreign):
+    kept = tmp_path / CHECKPOINT
+    if foreign == "damaged":
+        kept.write_bytes(b"PK and no more")
+    else:
+        np.savez(kept, mine=np.arange(3))
+    before = kept.read_bytes()
+    with pytest.raises(ValueError, match=r"checkpoint\.npz was written by nobody who says so"):
+        parsed(tmp_path)
+    assert kept.read_bytes() == before
+
+
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_a_file_is_no_folder_to_write_to(tmp_path, below, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SystemExit):
+        command.parse(made(), ["--out", str(tmp_path / "notes.txt" / below)])
+    assert "notes.txt' is a file; name a folder" in capsys.readouterr().err
+
+
+def test_a_warning_is_a_sentence(tmp_path):
+    shown, usual = [], warnings.formatwarning
+
+    def work(run):
+        shown.append(warnings.formatwarning("the file was cut", UserWarning, "of_ours.py", 7))
+        return 0
+
+    assert command.start(made(), work, ["--out", str(tmp_path)], quick={}) == 0
+    assert shown == ["the file was cut\n"] and warnings.formatwarning is usual
+
+
 def test_another_option_than_it_was_begun_with_is_told(tmp_path, capsys):
     parsed(tmp_path, "--steps", "9").save()
     with pytest.raises(SystemExit):
