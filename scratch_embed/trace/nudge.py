@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
 STEPS = 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10  # of a nudge; a smaller one where none before agrees
+WIDE = 1e-3, 1e-4, 1e-5  # where the loss is large
 ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is rounded
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
+FAINT = 100 * LEAST  # where a gradient is 0, a loss that tells no more than this tells nothing
 TELLS = 1e-3  # of a gradient: with less doubt than this, right is told from wrong
 TINY = 1e-5  # of a number near 0: a nudge of it
 BESIDE = 1e-7  # how far beside a kink it is asked what backward makes there
@@ -107,7 +109,7 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
         return option, found
     if _draws(f):
         return RANDOM, found
-    if _is_kink(f, found.noise, value):
+    if _is_kink(f, found.noise, value) or _is_faint_kink(asked, found):
         return KINK, found
     if _falls_to(f, found, value, single):
         return f"{AGREES}: with smaller nudges the quotient falls to it", found
@@ -135,8 +137,9 @@ def _closely(asked: Asked, found: Quotient) -> str:
         return AGREES
     way, noise = asked.step_alone(asked.use.value)
     alone = clearer(way, noise)
+    hidden = abs(found.slope - value) > TELLS * abs(value) if value else doubt > FAINT
     if value == alone.value == 0 or _agrees_nearer(way, noise, value, alone):
-        return AGREES
+        return ALONE if hidden else AGREES
     if asked.single and not _near(alone, value, True) and (said := _in_double(asked, found)[0]):
         return said
     if not math.isfinite(alone.value):
@@ -145,10 +148,10 @@ def _closely(asked: Asked, found: Quotient) -> str:
         if is_kink(way, value, noise):
             return KINK
         return f"{DIFFERS}: a nudge of this step alone, which tells more, is {short(alone.value)}"
-    doubt = 8 * alone.noise
-    if doubt > TELLS * max(abs(value), abs(alone.value)):
+    if 8 * alone.noise > TELLS * max(abs(value), abs(alone.value)):
+        doubt = doubt if abs(found.slope - value) > 8 * alone.noise else 8 * alone.noise
         return f"{AGREES} within {doubt:.0e}, and no nudge tells more"
-    return ALONE if abs(found.slope - value) > TELLS * abs(value) else AGREES
+    return ALONE if hidden else AGREES
 
 
 def _near(alone: Measured, value: float, single: bool) -> bool:
@@ -178,7 +181,8 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
     if _near(alone, value, asked.single) or _agrees_nearer(way, noise, value, alone):
         return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
     if is_kink(way, asked.value, noise):
-        return f"{ASTRAY} by itself, on a kink"
+        same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it
+        return KINK if same else f"{ASTRAY} by itself, on a kink"
     return PIECE if is_kink(way, None, noise) and _is_right_beside(asked) else DIFFERS
 
 
@@ -245,11 +249,16 @@ def _draws(f: Callable[[float], float]) -> bool:
     return len({f(0.0) for _ in range(8)}) > 1
 
 
-def _is_kink(f: Callable[[float], float], noise: float, value: float | None = None) -> bool:
+def _is_kink(
+    f: Callable[[float], float],
+    noise: float,
+    value: float | None = None,
+    steps: tuple[float, ...] = STEPS[:3],
+) -> bool:
     """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
     here = f(0.0)
-    sides = [sorted(((here - f(-h)) / h, (f(h) - here) / h)) for h in STEPS[:3]]
-    for h, before, (low, high) in zip(STEPS[1:], sides, sides[1:]):
+    sides = [sorted(((here - f(-h)) / h, (f(h) - here) / h)) for h in steps]
+    for h, before, (low, high) in zip(steps[1:], sides, sides[1:]):
         bent = max(abs(low - before[0]), abs(high - before[1]))  # by curvature: it falls with h
         doubt = (
             1e-6 * max(abs(low), abs(high)) + Quotient(0, h, here, here, noise).rounding() + bent
@@ -258,6 +267,12 @@ def _is_kink(f: Callable[[float], float], noise: float, value: float | None = No
         if between and high - low > 10 * doubt:
             return True
     return False
+
+
+def _is_faint_kink(asked: Asked, found: Quotient) -> bool:
+    """The same where a loss hides at short steps what little its slopes are apart."""
+    faint = abs(found.slope - asked.value) < found.rounding() / TELLS
+    return faint and _is_kink(asked.loss(), found.noise, asked.value, WIDE)
 
 
 def _falls_to(f: Callable[[float], float], at: Quotient, value: float, single: bool) -> bool:

@@ -229,3 +229,30 @@ def test_rows_that_are_close_together_have_a_distance_whose_slope_is_told(gap):
             lines = walk.entry(len(walk), (0, index)).lines
             told = next(line.value for line in lines if isinstance(line.value, str))
             assert told.startswith("agrees") == (factor == 1.0), told
+
+
+def test_of_a_zero_beside_a_large_loss_this_step_alone_is_told():
+    lost = own("lost", np.square, lambda x: 0 * x)  # whose gradient should be 2e-4
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    for more, said in ((1e7, "agrees, by a nudge of this step alone"), (0.0, "DIFFERS, as what")):
+        assert verdict((lost(x * 1.0) * 1e-4).sum() + more).startswith(said)
+
+
+def test_what_is_said_to_agree_within_a_doubt_does():
+    wrong = own("square", np.square, lambda x: -2 * x)
+    out = wrong(SQUARE(Tensor([0.3, 30.0], requires_grad=True))) * np.array([1e-4, 0.1])
+    told = verdict(out.sum() + 1e6)
+    assert told.startswith("agrees within")
+    assert float(told.split()[2].strip(",")) > 2e-4 * 2 * 0.3**2 * 2 * 0.3  # what it is off by
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_a_kink_of_a_later_step_beside_a_large_loss(slope):
+    clip = own("clip", lambda x: np.clip(x, -1, 1), lambda x: np.where(x < 1, 1.0, slope))
+    both = (clip(SQUARE(Tensor([1.0, -0.5], requires_grad=True))) * 8e-6).sum() + 1e3
+    assert "between the slopes from left and right" in verdict(both)
+    at = clip(Tensor([1.0, -0.5], requires_grad=True) * 1.0)
+    assert "between the slopes from left and right" in verdict((at * 5e-6).sum() + 1e4)
+    wrong = own("clip", lambda x: np.clip(x, -1, 1), lambda x: -1.0 + 0 * x)
+    both = (wrong(SQUARE(Tensor([1.0, -0.5], requires_grad=True))) * 8e-6).sum() + 1e3
+    assert verdict(both).startswith("DIFFERS")
