@@ -45,21 +45,22 @@ def beyond(case: Case) -> str | None:
 
 
 def _may_be(part: Part, at: tuple[int, ...]) -> bool:
-    """Whether one number of the gradient is in reach of outputs that each take a side."""
-    reach = _reach(part, at)
+    """Whether one number of the gradient is in reach of outputs that each take a side; where a kink
+    lies so close that nudges cross it, whether it is the slope on this side of it."""
+    reach = _reach(part, at, beside=True)
     return reach is not None and reach[0] <= part.grad[at] <= reach[1]
 
 
-def _reach(part: Part, at: tuple[int, ...]) -> tuple[float, float] | None:
+def _reach(part: Part, at: tuple[int, ...], beside: bool = False) -> tuple[float, float] | None:
     """The least and the largest that outputs may send to an entry which each take a side; None
-    where there is no kink."""
+    where there is no kink, nor, if that is asked for, one beside."""
     jumps, lows, highs = [], [], []
     for step in STEPS:
         left, right = (part.dout * slopes for slopes in _sides(part, at, step))
         low, high = float(np.minimum(left, right).sum()), float(np.maximum(left, right).sum())
         size = float(np.abs(left).sum() + np.abs(right).sum())
         if not high - low > LEAST * size:
-            return None
+            return (low - DOUBT * size, high + DOUBT * size) if beside and jumps else None
         jumps.append(high - low)
         lows.append(low - DOUBT * size)
         highs.append(high + DOUBT * size)

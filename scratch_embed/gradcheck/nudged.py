@@ -33,16 +33,25 @@ def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> 
     not: for abs, norm, var, which take |z|^2, it answers 0 or less than it should. So it is put to
     the test once, along a random direction, and if a real step disagrees there, entry by entry.
     """
+    return measured(loss, tensor, entries)[0]
+
+
+def measured(
+    loss: Loss, tensor: Tensor, entries: list[tuple] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same, and how far each may be off by rounding: not at all by the complex step."""
     places = list(np.ndindex(tensor.shape)) if entries is None else entries
     found = _complex_gradient(loss, tensor, places)
     with holding([tensor]):
         lines, noise = [Line(loss, tensor, i, edits=True) for i in places], loss.rounding()
         if found is None:
-            found = [_by_real_steps(line, noise) for line in lines]
-        elif not is_analytic(loss, tensor):
-            found = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
-    found = np.array(found, dtype=float)
-    return found.reshape(tensor.shape) if entries is None else found
+            both = [_by_real_steps(line, noise) for line in lines]
+        elif is_analytic(loss, tensor):
+            both = [(slope, 0.0) for slope in found]
+        else:
+            both = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
+    both = np.array(both, dtype=float).reshape(-1, 2).T
+    return tuple(both.reshape(2, *tensor.shape) if entries is None else both)
 
 
 def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
@@ -85,19 +94,20 @@ def is_analytic(loss: Loss, tensor: Tensor) -> bool:
     return bool(abs(slope - real.value) <= 1e-7 * size + 8 * real.noise)
 
 
-def _by_real_steps(line: Line, noise: float) -> float:
+def _by_real_steps(line: Line, noise: float) -> tuple[float, float]:
     """By long steps, and where these leave a doubt, as near a kink or a pole, by ever shorter ones
-    if they leave less."""
+    if they leave less. The slope and its rounding."""
     far = farther(line, noise)
     if far.noise <= SURE * abs(far.value):  # NaN is not
-        return far.value
+        return far.value, far.noise
     near = closer(line, noise)
-    return far.value if far.noise < near.noise else near.value
+    clear = far if far.noise < near.noise else near
+    return clear.value, clear.noise
 
 
-def _arbitrated(line: Line, slope: float, noise: float) -> float:
+def _arbitrated(line: Line, slope: float, noise: float) -> tuple[float, float]:
     """The complex step's slope, unless the real ones contradict it: they have the last word."""
     real = closer(line, noise)
     doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
     contradicted = abs(slope - real.value) > doubt and not is_kink(line, slope, noise)
-    return real.value if contradicted else slope
+    return (real.value, real.noise) if contradicted else (slope, 0.0)

@@ -296,6 +296,43 @@ def test_a_right_gradient_has_no_cause():
     assert report.cause is None
 
 
+HALF_SINE = differentiable(lambda x: (np.sin(x), x), lambda d, x: 0.5 * d * np.cos(x), name="sine")
+
+
+def own_norm_forward(x):
+    r = 1 / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return (x - x.mean(-1, keepdims=True)) * r, ((x - x.mean(-1, keepdims=True)) * r, r)
+
+
+def own_norm_backward(dout, saved):
+    xh, r = saved
+    return r * (dout - dout.mean(-1, keepdims=True) - xh * (dout * xh).mean(-1, keepdims=True))
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_a_small_right_gradient_is_not_blamed_for_the_rounding_of_nudges(seed):
+    """Of two numbers a norm makes 1 and -1: its gradient is small, and var takes no complex step."""
+    norm = differentiable(own_norm_forward, own_norm_backward, name="norm")
+    x = leaf(4, 2, seed=seed)
+    report = gradcheck(lambda x: norm(HALF_SINE(x)), x)
+    assert [cause.op for cause in report.causes] == ["sine"]
+    wrong = differentiable(
+        own_norm_forward, lambda d, s: own_norm_backward(d, s) + 1e-3 * d, name="norm"
+    )
+    report = gradcheck(lambda x: wrong(HALF_SINE(x)), x)
+    assert {cause.op for cause in report.causes} == {"sine", "norm"}
+
+
+@pytest.mark.parametrize("close", [-1.57e-8, -1e-7, 5e-9])
+def test_right_beside_a_kink_that_every_nudge_crosses(close):
+    size = differentiable(lambda x: (np.abs(x), x), lambda d, x: d * np.sign(x), name="size")
+    x = Tensor([close, 1300.0, -0.7], requires_grad=True, name="x")
+    for both in (lambda x: HALF_SINE(size(x)), lambda x: size(HALF_SINE(x))):
+        assert [cause.op for cause in gradcheck(both, x).causes] == ["sine"]
+    wrong = differentiable(lambda x: (np.abs(x), x), lambda d, x: -d * np.sign(x), name="size")
+    assert [cause.op for cause in gradcheck(wrong, x).causes] == ["size"]
+
+
 def test_data_from_the_same_seed_do_not_hide_a_transpose():
     """With dout equal to x, x.T @ dout is symmetric and its transpose would pass."""
     twisted = planted.broken("matmul", lambda g, s: (g @ s.b.T, g.T @ s.a))
