@@ -186,7 +186,7 @@ METHODS = tuple(NUMERATORS)
 BEST_FIRST = ("complex", "richardson", "central")
 
 
-def loss_noise(line: Line, floor: float) -> float:
+def loss_noise(line: Line, floor: float, spacings: tuple[float, ...] = NOISE_SPACINGS) -> float:
     """The size of the rounding error in one evaluation of L: measured, and at least `floor`.
 
     Third differences of L at eleven close points remove its smooth part and leave the rounding.
@@ -194,7 +194,7 @@ def loss_noise(line: Line, floor: float) -> float:
     taken because a kink would spoil up to three of the eight.
     """
     noise = np.inf
-    for spacing in NOISE_SPACINGS:
+    for spacing in spacings:
         values = np.array([line(k * spacing * line.scale) for k in range(-5, 6)])
         spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
         if np.isfinite(noise) and len(np.unique(values)) < len(values):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS, leaps, loss_noise
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS, NOISE_SPACINGS, leaps, loss_noise
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.rows import RowGrad
@@ -18,6 +18,7 @@ from scratch_embed.trace.replay import Use
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
+SPACINGS = 1e-6, *NOISE_SPACINGS  # where the loss moves in steps, shorter ones show none
 LONG = 1.23456789e-3  # of a nudge: no number that float32 holds
 RANDOM = "no verdict, for forward gives other numbers every time"
 COARSE = "no verdict, for forward rounds to float32, whatever it is given, and a nudge with it"
@@ -48,7 +49,11 @@ class Asked(NamedTuple):
     def noise(self) -> float:
         """The rounding of the loss, which may be a small rest of large numbers: as measured."""
         way, here = self._moves()
-        return loss_noise(way, EPS * max(abs(here), 1.0))
+        return loss_noise(way, EPS * max(abs(here), 1.0, self._of_the_entry()), SPACINGS)
+
+    def _of_the_entry(self) -> float:
+        """What the loss moves by with all of the entry: a nudge of it is rounded beside that."""
+        return abs(float(self.use.value[self.index]) * self.value)
 
     def jumps(self) -> bool:
         """Whether the loss jumps here, as floor, by more than it is rounded beside."""
@@ -83,7 +88,8 @@ class Asked(NamedTuple):
             return float(((out - here)[changed] * given[changed]).sum())
 
         way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
-        return way, loss_noise(way, EPS * float(sizes[np.isfinite(sizes)].sum()))
+        floor = EPS * max(float(sizes[np.isfinite(sizes)].sum()), self._of_the_entry())
+        return way, loss_noise(way, floor)
 
     def unjudged(self) -> str:
         """Why a nudge tells nothing of this step, if so: forward draws, or rounds to float32,

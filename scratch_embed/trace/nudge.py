@@ -253,7 +253,7 @@ def _is_kink(
     f: Callable[[float], float],
     noise: float,
     value: float | None = None,
-    steps: tuple[float, ...] = STEPS[:3],
+    steps: tuple[float, ...] = STEPS,
 ) -> bool:
     """Whether the slopes from left and right stay apart at smaller steps, `value` between them."""
     here = f(0.0)

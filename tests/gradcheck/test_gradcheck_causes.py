@@ -311,7 +311,7 @@ def own_norm_backward(dout, saved):
 
 @pytest.mark.parametrize("seed", [1, 4])
 def test_a_small_right_gradient_is_not_blamed_for_the_rounding_of_nudges(seed):
-    """A norm makes 1 and -1 of two numbers: its gradient is small, and var takes no complex step."""
+    """Of two numbers a norm makes 1 and -1: the gradient is small; var takes no complex step."""
     norm = differentiable(own_norm_forward, own_norm_backward, name="norm")
     x = leaf(4, 2, seed=seed)
     report = gradcheck(lambda x: norm(HALF_SINE(x)), x)

@@ -256,3 +256,29 @@ def test_a_kink_of_a_later_step_beside_a_large_loss(slope):
     wrong = own("clip", lambda x: np.clip(x, -1, 1), lambda x: -1.0 + 0 * x)
     both = (wrong(SQUARE(Tensor([1.0, -0.5], requires_grad=True))) * 8e-6).sum() + 1e3
     assert verdict(both).startswith("DIFFERS")
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e8])
+def test_right_where_large_numbers_cancel(offset):
+    """The loss moves in steps longer than a nudge, or the entry does."""
+    x = Tensor(np.array([0.3, -1.2, 2.0, 0.1]) + offset, requires_grad=True)
+    walk = trace((x * x).mean() - x.mean() * x.mean())
+    said = [walk.entry(step).lines for step in range(len(walk) // 2 + 1, len(walk) + 1)]
+    said += [walk.entry(len(walk), (0, (at,))).lines for at in range(4)]
+    verdicts = [line.value for lines in said for line in lines if isinstance(line.value, str)]
+    assert len(verdicts) == len(said) and all(told.startswith("agrees") for told in verdicts)
+    wrong = own("twice", lambda x: x - offset, lambda x: 2.0 + 0 * x)
+    assert verdict(wrong(Tensor([offset + 0.5], requires_grad=True)).sum()).startswith("DIFFERS")
+
+
+@pytest.mark.parametrize("eps", [1e-8, 1e-10, 1e-12])
+def test_a_kink_on_a_steep_curve(eps):
+    def slope(x):
+        return eps / (x * x + eps) ** 1.5
+
+    unit = own("unit", lambda x: x / np.sqrt(x * x + eps), slope)
+    leaky = own("leaky", lambda h: np.maximum(h, 0.1 * h), lambda h: np.where(h > 0, 1.0, 0.1))
+    x = Tensor([0.0, 1.0], requires_grad=True)
+    assert verdict((leaky(unit(x)) * 1.3).sum()).startswith("on a kink")
+    wrong = own("unit", lambda x: x / np.sqrt(x * x + eps), lambda x: -slope(x))
+    assert verdict((leaky(wrong(x)) * 1.3).sum()).startswith("DIFFERS")
