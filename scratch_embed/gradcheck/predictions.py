@@ -301,11 +301,14 @@ def transposed(case: Case) -> str | None:
         guesses.append(case.dout.reshape(shape, order="F"))
     for matrix in case.arrays("f"):
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and np.isfinite(matrix).all():
+            products = []
             for side in (matrix, matrix.T):
                 if case.dout.shape[-1:] == side.shape[:1]:
-                    guesses.append(case.dout @ side)
+                    products.append(case.dout @ side)
                 if case.dout.shape[-2:-1] == side.shape[:1]:
-                    guesses.append(side @ case.dout)
+                    products.append(side @ case.dout)
+            if any(close(product, case.right) for product in products):  # of x @ x two are due
+                guesses += products
     return "" if any(case.is_like(guess) for guess in guesses) else None
 
 

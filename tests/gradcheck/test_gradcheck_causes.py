@@ -296,6 +296,13 @@ def test_a_right_gradient_has_no_cause():
     assert report.cause is None
 
 
+@pytest.mark.parametrize("half", [lambda d, x: d @ x.T, lambda d, x: x.T @ d, lambda d, x: d @ x])
+def test_half_of_the_gradient_of_a_square_is_not_transposed(half):
+    square = differentiable(lambda x: (x @ x, x), half, name="square")
+    (cause,) = gradcheck(square, leaf(3, 3, seed=7)).causes
+    assert cause.op == "square" and "no known pattern fits" in cause.sentence
+
+
 HALF_SINE = differentiable(lambda x: (np.sin(x), x), lambda d, x: 0.5 * d * np.cos(x), name="sine")
 
 
