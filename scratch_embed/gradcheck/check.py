@@ -82,7 +82,7 @@ def gradcheck(
         directional = mode == "directional" and not point.original
         quick = judged(_directions(point, rng)) if directional else None
         if quick and not quick.blind:
-            return quick
+            return _closed(point, quick)
         report = judged(_entries(point, max_entries, rng))
         all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
         if quick is not None and not quick.agrees and report.passed and not all_seen:
@@ -94,7 +94,7 @@ def gradcheck(
 def _closed(point: Point, report: Report) -> Report:
     """The report with what is asked at its end: beside kinks that hide a direction, and for causes
     of what is wrong."""
-    if report.passed and report.blind:
+    if report.passed and (report.blind or report.excused):
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
     if not report.agrees or point.coarse and not report.told:
         report.causes = _causes(point, report)

@@ -15,12 +15,14 @@ from scratch_embed.gradcheck.numeric import (
     complex_step,
     farther,
     is_kink,
+    loss_noise,
     richardson,
     stream,
 )
 from scratch_embed.tensor import Tensor
 
 TELLS = 1e-3  # of a slope: with no more doubt than that, right is told from wrong
+ANALYTIC = 1e-7  # of a slope: so near must the complex step come to real ones
 SURE = 1e-9  # of a slope: with no more doubt than that, no shorter steps are taken
 
 
@@ -39,19 +41,26 @@ def gradient(loss: Loss, tensor: Tensor, entries: list[tuple] | None = None) -> 
 def measured(
     loss: Loss, tensor: Tensor, entries: list[tuple] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same, and how far each may be off by rounding: not at all by the complex step."""
+    """The same, and the noise of each: eight times that is what cannot be told from it."""
     places = list(np.ndindex(tensor.shape)) if entries is None else entries
     found = _complex_gradient(loss, tensor, places)
     with holding([tensor]):
-        lines, noise = [Line(loss, tensor, i, edits=True) for i in places], loss.rounding()
+        lines, noise = [Line(loss, tensor, i, edits=True) for i in places], _noise(loss, tensor)
         if found is None:
             both = [_by_real_steps(line, noise) for line in lines]
         elif is_analytic(loss, tensor):
-            both = [(slope, 0.0) for slope in found]
+            doubt = ANALYTIC * np.abs(found).max(initial=0)
+            both = [(slope, doubt / 8) for slope in found]
         else:
             both = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
     both = np.array(both, dtype=float).reshape(-1, 2).T
     return tuple(both.reshape(2, *tensor.shape) if entries is None else both)
+
+
+def _noise(loss: Loss, tensor: Tensor) -> float:
+    """The rounding of a loss, as measured: numbers that cancel leave more than its size tells."""
+    direction = stream(0).standard_normal(tensor.shape)
+    return loss_noise(Line(loss, tensor, None, direction, edits=True), loss.rounding())
 
 
 def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
@@ -91,7 +100,7 @@ def is_analytic(loss: Loss, tensor: Tensor) -> bool:
     with holding([tensor], np.complex128), no_casts():
         slope = complex_step(Line(loss, tensor, None, direction, edits=True), 0.0).value
     size = max(abs(slope), abs(real.value))
-    return bool(abs(slope - real.value) <= 1e-7 * size + 8 * real.noise)
+    return bool(abs(slope - real.value) <= ANALYTIC * size + 8 * real.noise)
 
 
 def _by_real_steps(line: Line, noise: float) -> tuple[float, float]:
@@ -110,4 +119,4 @@ def _arbitrated(line: Line, slope: float, noise: float) -> tuple[float, float]:
     real = closer(line, noise)
     doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
     contradicted = abs(slope - real.value) > doubt and not is_kink(line, slope, noise)
-    return (real.value, real.noise) if contradicted else (slope, 0.0)
+    return (real.value, real.noise) if contradicted else (slope, doubt / 8)

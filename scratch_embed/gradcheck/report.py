@@ -129,6 +129,11 @@ class Report:
         return any(row.index is None and row.verdict in (KINK, NOISE) for row in self.rows)
 
     @property
+    def excused(self) -> bool:
+        """Whether something is no slope that a nudge finds, and is taken for right on a kink."""
+        return any(row.verdict in (KINK, CORNER) for row in self.rows)
+
+    @property
     def worst(self) -> Row | None:
         return self.rows[0] if self.rows else None
 

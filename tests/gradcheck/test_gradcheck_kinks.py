@@ -117,6 +117,11 @@ def shared(share: float):
     return lambda g, x: g[:, None] * (x == x.max(-1, keepdims=True)) * share
 
 
+def evenly(g, x):
+    most = x == x.max(-1, keepdims=True)
+    return g[:, None] * most / most.sum(-1, keepdims=True)
+
+
 def first_and_half(g, x):
     dx = shared(0.5)(g, x)
     dx[np.arange(len(x)), x.argmax(-1)] = g
@@ -124,11 +129,30 @@ def first_and_half(g, x):
 
 
 @pytest.mark.parametrize(
-    ("pays", "passed"), [(shared(1 / 3), True), (shared(0.5), False), (shared(0.0), False)]
+    ("pays", "passed"), [(evenly, True), (shared(0.5), False), (shared(0.0), False)]
 )
 def test_three_that_share_are_paid_once_also_where_each_half_is_a_mean_of_slopes(pays, passed):
     report = gradcheck(largest(pays), leaf(np.array([[1.0, 1.0, 1.0, 0.0]])))
     assert (report.passed, report.cause) == (passed, None if passed else "ties")
+
+
+def test_a_share_that_is_right_at_these_ties_alone():
+    report = gradcheck(largest(shared(1 / 3)), leaf(np.array([[1.0, 1.0, 1.0, 0.0]])))
+    assert not report.passed and "a little beside this point" in report.problems[0]
+
+
+def test_a_lost_gradient_of_which_each_entry_is_excused_by_a_kink_behind():
+    """Equal rows are centred to 0, where a leaky relu has its kink."""
+    centred = differentiable(lambda x: (x - x.mean(0), ()), lambda g, saved: 0 * g, name="centred")
+    leaky = differentiable(
+        lambda x: (np.maximum(x, 0.1 * x), x),
+        lambda g, x: g * np.where(x > 0, 1, 0.1),
+        name="leaky",
+    )
+    x = leaf(np.tile([1.9, -0.5, -1.1], (2, 1)))
+    for mode in ("elementwise", "directional"):
+        report = gradcheck(lambda x: leaky(centred(x)), x, mode=mode)
+        assert not report.passed and "centred" in str(report)
 
 
 def test_of_two_that_share_one_is_paid_in_full_and_the_other_not():
