@@ -74,7 +74,9 @@ def judge(
     line = _line(point, place)
     if said.zero or all(row.passed for row in rows.values()):
         if said.hidden(found[best]) and not line.side:
-            return said.row(clearer(line, point.noise))._replace(true=true)
+            row = said.row(clear := clearer(line, point.noise))._replace(true=true)
+            kink = not row.passed and not said.zero and is_kink(line, said.slope, point.noise)
+            return said.row(clear, KINK) if kink else row
         return _decided(rows)._replace(true=true)
     near, real = closer(line, point.noise), [m for m in found if m != "complex"]
     if np.isnan(near.value) and point.loss.refused:

@@ -28,12 +28,12 @@ def takes_a_side(part: Part, right: np.ndarray) -> bool:
     if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all():
         return False
     same = np.abs(part.grad - right) <= 1e-7 * np.abs(right).max(initial=0)  # NaN is not
-    return all(_may_be(part, tuple(at)) for at in np.argwhere(~same))
+    return all(excuses(part, tuple(at)) for at in np.argwhere(~same))
 
 
 def meets_one(part: Part) -> bool:
     """Whether an entry of the input is on a kink, and backward gives a slope that it may have."""
-    return any(_may_be(part, at) for at in np.ndindex(part.tensor.shape))
+    return any(excuses(part, at) for at in np.ndindex(part.tensor.shape))
 
 
 def beyond(case: Case) -> str | None:
@@ -44,7 +44,7 @@ def beyond(case: Case) -> str | None:
     return "" if all(_reach(case.part, tuple(at)) for at in np.argwhere(differ)) else None
 
 
-def _may_be(part: Part, at: tuple[int, ...]) -> bool:
+def excuses(part: Part, at: tuple[int, ...]) -> bool:
     """Whether one number of the gradient is in reach of outputs that each take a side; where a kink
     lies so close that nudges cross it, whether it is the slope on this side of it."""
     reach = _reach(part, at, beside=True)

@@ -35,6 +35,8 @@ RICHARDSON_STEP = 4e-3  # about eps^(1/7), the largest of its three steps
 COMPLEX_STEP = 1e-20
 ONE_SIDED_STEP = 1e-4
 NOISE_SPACINGS = 1e-9, 1e-12  # of points at which rounding is looked for
+NEAR = 0, 1, 2, 3  # powers of 1/16, times CENTRAL_STEP: steps at which kinks are looked for
+WIDE = -2, -1.5, -1, -0.5, 0  # the same where rounding hides what short ones show
 STEPS_CLOSER = 8  # each a sixteenth of the one before
 
 
@@ -186,8 +188,12 @@ METHODS = tuple(NUMERATORS)
 BEST_FIRST = ("complex", "richardson", "central")
 
 
-def loss_noise(line: Line, floor: float, spacings: tuple[float, ...] = NOISE_SPACINGS) -> float:
+def loss_noise(
+    line: Line, floor: float, spacings: tuple[float, ...] = NOISE_SPACINGS, start: float = 0.0
+) -> float:
     """The size of the rounding error in one evaluation of L: measured, and at least `floor`.
+
+    start : how far from the present point; where all numbers are 0, nothing is rounded there.
 
     Third differences of L at eleven close points remove its smooth part and leave the rounding.
     Their weights are 1, 3, 3, 1, so their variance is 20 times that of one value; the median is
@@ -195,7 +201,7 @@ def loss_noise(line: Line, floor: float, spacings: tuple[float, ...] = NOISE_SPA
     """
     noise = np.inf
     for spacing in spacings:
-        values = np.array([line(k * spacing * line.scale) for k in range(-5, 6)])
+        values = np.array([line(start + k * spacing * line.scale) for k in range(-5, 6)])
         spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
         if np.isfinite(noise) and len(np.unique(values)) < len(values):
             break  # rounding hides what such short steps change, so they do not show it either
@@ -210,30 +216,50 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
 
     With None for the slope they need only stay apart: along a direction in which several entries
     come to a kink at once, what lies between the two sums is not what lies between the slopes.
-    Backward may give the very slope from one side, which curvature would bring out of reach but
-    for half a step more: of the two, it cancels. The longest step is for kinks so faint that
-    rounding hides them at all but one of the others.
+    Where rounding hides a kink at short steps, as beside a mask of -1e9, longer ones are taken.
     """
-    jumps = []
-    for k in range(4):
-        h = line.step(CENTRAL_STEP / 16**k)
+    found = _jumps(line, slope, noise, NEAR)
+    if found.hidden and len(found.sizes) < 2:
+        found = _jumps(line, slope, noise, WIDE)
+        if not found.hidden and len(found.sizes) < len(WIDE):  # none at a step that would show it
+            return False
+    if len(found.sizes) < 2 or found.outside:
+        return False
+    # Of a curve it is 1/16, of one step of rounding 16; of wide steps 1/4 and 4.
+    return 0.5 < found.sizes[-1] / found.sizes[-2] < 8
+
+
+class _Jumps(NamedTuple):
+    """How far the slopes from both sides are apart, at ever smaller steps."""
+
+    sizes: list[float]
+    hidden: bool  # whether rounding could explain as much at the next step
+    outside: bool = False  # whether the slope asked for lies not between them
+
+
+def _jumps(line: Line, slope: float | None, noise: float, powers: tuple[float, ...]) -> _Jumps:
+    """Backward may give the very slope from one side, which curvature would bring out of reach but
+    for half a step more: of the two, it cancels. The longest step is for kinks so faint that
+    rounding hides them at all but one of the others."""
+    jumps: list[float] = []
+    for k in powers:
+        h = line.step(CENTRAL_STEP / 16.0**k)
         if line.side or not h:
-            break
+            return _Jumps(jumps, False)
         here = line(0.0)
         left, right = ((line(step) - here) / step for step in (-h, h))
-        doubt = 1e-6 * max(abs(left), abs(right)) + 8 * noise / h
+        rounding = 8 * noise / h
+        doubt = 1e-6 * max(abs(left), abs(right)) + rounding
         if not abs(right - left) > 10 * doubt:  # rounding at this step could explain as much
-            break
-        if slope is not None and k:
+            return _Jumps(jumps, rounding > 0.1 * doubt and (not jumps or jumps[-1] < 20 * doubt))
+        if slope is not None and k > powers[0]:
             nearer = ((line(step) - here) / step for step in (-h / 2, h / 2))
             straight = [2 * near - far for near, far in zip(nearer, (left, right))]
             ends = left, right, *straight
             if not min(ends) - doubt <= slope <= max(ends) + doubt:
-                return False
+                return _Jumps(jumps, False, outside=True)
         jumps.append(abs(right - left))
-    if len(jumps) < 2:
-        return False
-    return 0.5 < jumps[-1] / jumps[-2] < 8  # of a curve it is 1/16, of one step of rounding 16
+    return _Jumps(jumps, False)
 
 
 def jump(line: Line, h: float) -> float:

@@ -16,7 +16,7 @@ from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import reach
 from scratch_embed.gradcheck.diagnose import crooked, is_sound, wrong_operations
-from scratch_embed.gradcheck.numeric import Line, Loss, loss_noise
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, Loss, loss_noise
 from scratch_embed.gradcheck.reentrant import (
     backward_again,
     forward_again,
@@ -201,4 +201,6 @@ class Point:
             return floor
         direction = rng.standard_normal(tensor.shape)
         direction /= np.abs(direction).max()
-        return loss_noise(Line(self.loss, tensor, None, direction, 0, self.edits), floor)
+        line = Line(self.loss, tensor, None, direction, 0, self.edits)
+        nudged = loss_noise(line, floor, start=10 * CENTRAL_STEP * line.scale)
+        return max(loss_noise(line, floor), nudged)

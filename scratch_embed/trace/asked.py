@@ -75,6 +75,11 @@ class Asked(NamedTuple):
         incoming = np.where(finite, self.incoming, 0)
         return value_at(replay.gradient(self.use, self.use.value.copy(), incoming), self.index)
 
+    def in_double(self) -> float:
+        """What this step makes of what arrives when both its halves run in float64."""
+        at, incoming = replay.wide(self.use.value), replay.wide(self.incoming)
+        return value_at(replay.gradient(self.use, at, incoming), self.index)
+
     def step_alone(self, at: np.ndarray) -> tuple[Way, float]:
         """How far sum(out * incoming) of this step moves with the entry, its input being `at`; and
         the rounding of that, also of what it moves by less."""

@@ -178,7 +178,9 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
     way, noise = asked.step_alone(asked.use.value)
     alone = clearer(way, noise)
     value = asked.of_finite()
-    if _near(alone, value, asked.single) or _agrees_nearer(way, noise, value, alone):
+    fine = asked.in_double() if asked.single else value  # of which float32 rounds more away
+    right = _near(alone, value, asked.single) or _near(alone, fine, asked.single)
+    if right or _agrees_nearer(way, noise, value, alone):
         return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
     if is_kink(way, asked.value, noise):
         same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it

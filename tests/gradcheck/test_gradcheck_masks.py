@@ -94,3 +94,35 @@ def test_one_infinity_hides_nothing_of_the_others(op, method):
             wrong = differentiable(op.forward, lambda g, s, k=factor: k * op.backward(g, s))
             assert not gradcheck(wrong, x, **options).passed
         assert gradcheck(op, x, **options).passed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_kink_beside_a_mask_whose_rounding_hides_short_steps(seed):
+    mask = Tensor(np.triu(np.full((3, 3), -1e9), 1))
+    x = Tensor(np.random.default_rng(seed).integers(-2, 3, (3, 3)).astype(float))
+    x.requires_grad = True
+    report = gradcheck(lambda x: F.relu(x) + mask, x, seed=seed)
+    assert report.agrees, report
+    away = differentiable(lambda x: (np.maximum(x, 0), x), lambda d, x: d * (x <= 0), name="away")
+    assert not gradcheck(lambda x: away(x) + mask, x, seed=seed).agrees
+
+
+# ---- where all is 0, nothing is rounded, and beside it much ----------------------------------
+
+NOTHING = {
+    "deviations": lambda x: F.sum(x - F.mean(x, axis=0)),
+    "layer norm": lambda x: F.sum(F.layer_norm(x)),
+    "both": lambda x: F.mean(F.layer_norm(x) - F.mean(F.layer_norm(x), axis=0)),
+}
+
+
+@pytest.mark.parametrize("fn", NOTHING.values(), ids=NOTHING)
+@pytest.mark.parametrize("fill", [0.0, 1.0])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 3), (2, 4)])
+def test_a_sum_that_is_always_0_at_numbers_that_are_all_alike(fn, fill, shape):
+    x = Tensor(np.full(shape, fill), requires_grad=True, name="x")
+    for method in ("central", "richardson", "complex"):
+        report = gradcheck(fn, x, method=method)
+        assert report.agrees, report
+    passes = differentiable(lambda x: (x - x.mean(0), ()), lambda d, saved: d, name="passes")
+    assert not gradcheck(lambda x: F.sum(passes(x)), x).agrees
