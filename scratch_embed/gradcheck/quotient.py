@@ -35,14 +35,18 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
 
     loss takes an array like `array` and returns one number. It is called with copies, twice for
     each entry. Raises ValueError for an h that is no number above 0, or too small to move an entry:
-    1e12 + 1e-5 is 1e12.
+    1e12 + 1e-5 is 1e12; TypeError for an array that does not hold real numbers, and for a loss that
+    returns no number.
 
     >>> slopes(lambda w: (w**2).sum(), [1.0, -3.0]).round(6).tolist()
     [2.0, -6.0]
     """
     if not (is_real(h) and 0 < h < np.inf):
         raise ValueError(f"h is {h!r}; it must be a finite number above 0, as 1e-5")
-    array = np.array(array_of(array, "array"), dtype=np.float64)
+    array = array_of(array, "array")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"array holds {array.dtype}; slopes are measured of real numbers")
+    array = array.astype(np.float64)
     steps = exact_step(array, h)
     still = np.argwhere(steps == 0)
     if len(still):
@@ -52,7 +56,16 @@ def slopes(loss: Callable[[np.ndarray], float], array, h: float = 1e-5) -> np.nd
             "digit; take a larger h"
         )
     found = [
-        quotient(lambda t, index=index: float(loss(moved(array, index, t))), float(steps[index]))
+        quotient(lambda t, index=index: _number(loss(moved(array, index, t))), float(steps[index]))
         for index in np.ndindex(array.shape)
     ]
     return np.array(found).reshape(array.shape)
+
+
+def _number(answer) -> float:
+    try:
+        return float(answer)
+    except (TypeError, ValueError):
+        what = "None" if answer is None else f"numbers of shape {np.shape(answer)}"
+        way_out = "it must return one number, as (out * R).sum()"
+        raise TypeError(f"loss returned {what}; {way_out}") from None

@@ -90,7 +90,8 @@ def overpaid(report: Report) -> list[Cause]:
         "entries of {} that are equal share a kink, as two largest numbers do, and what they get "
         "does not sum to the slope of moving them together: pay one of them, or each a part"
     )
-    names = [r.parameter for r in report.rows if r.index is None and r.verdict == WRONG]
+    wrong = (row for row in report.rows if row.index is None and row.verdict == WRONG)
+    names = dict.fromkeys(row.parameter for row in wrong)
     return [Cause("ties", "", sentence.format(name)) for name in names if report.ties]
 
 

@@ -364,6 +364,20 @@ def test_without_a_tape_there_is_nothing_to_check():
         gradcheck(F.exp, leaf(3))
 
 
+@pytest.mark.parametrize(
+    ("loss", "array", "told"),
+    [
+        (lambda x: None, [1.0, 2.0], "loss returned None; it must return one number"),
+        (lambda x: x, [1.0, 2.0], r"loss returned numbers of shape \(2,\); it must return one"),
+        (lambda x: x.sum(), ["a"], "array holds <U1; slopes are measured of real numbers"),
+        (lambda x: x.sum(), [1j], "array holds complex128; slopes"),
+    ],
+)
+def test_slopes_of_what_is_no_number_are_told(loss, array, told):
+    with pytest.raises(TypeError, match=told):
+        slopes(loss, array)
+
+
 def test_slopes_divide_by_what_a_large_number_really_moves_by():
     """By multiples of its last digit: 1e10 + 1e-5 is 5 % less than that away."""
     np.testing.assert_allclose(slopes(lambda x: (3 * (x - 1e10)).sum(), [1e10]), 3, rtol=1e-12)
