@@ -156,6 +156,14 @@ def test_a_full_disk_is_told_before_a_row_is_drawn(tmp_path, monkeypatch, std):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_table_larger_than_what_is_free_takes_none_of_it(tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr(os, "posix_fallocate", lambda *given: taken.append(given), raising=False)
+    with pytest.raises(OSError, match="the file takes [0-9,]+ bytes, and [0-9,]+ are free.*t.npy"):
+        create_table(tmp_path / "t.npy", 1 << 40, 1 << 10)
+    assert os.listdir(tmp_path) == [] and not taken
+
+
 @pytest.mark.parametrize("std", [0, 0.02])
 def test_where_no_room_can_be_taken_ahead_all_is_written(tmp_path, monkeypatch, std):
     if hasattr(os, "posix_fallocate"):

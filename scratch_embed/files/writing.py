@@ -69,6 +69,9 @@ def reserve(file: BinaryIO, size: int, path: str | os.PathLike) -> bool:
     Returns False where the system or the disk cannot do that; then only writing takes room.
     Raises OSError, naming `path`, when there is not enough.
     """
+    free = shutil.disk_usage(Path(path).parent).free
+    if size > free:  # told before the disk is filled to find it out
+        raise _no_room(errno.ENOSPC, size, free, path)
     if not hasattr(os, "posix_fallocate"):
         return False
     try:
@@ -76,10 +79,13 @@ def reserve(file: BinaryIO, size: int, path: str | os.PathLike) -> bool:
     except OSError as error:
         if error.errno in CANNOT:
             return False
-        free = shutil.disk_usage(Path(path).parent).free
-        what = f"{error.strerror}: the file takes {size:,} bytes, and {free:,} are free"
-        raise OSError(error.errno, what, str(path)) from None
+        raise _no_room(error.errno, size, free, path) from None
     return True
+
+
+def _no_room(number: int, size: int, free: int, path: str | os.PathLike) -> OSError:
+    what = f"{os.strerror(number)}: the file takes {size:,} bytes, and {free:,} are free"
+    return OSError(number, what, str(path))
 
 
 def _target(path: str | os.PathLike, new: bool = False) -> Path:
