@@ -202,5 +202,6 @@ class Point:
         direction = rng.standard_normal(tensor.shape)
         direction /= np.abs(direction).max()
         line = Line(self.loss, tensor, None, direction, 0, self.edits)
-        nudged = loss_noise(line, floor, start=10 * CENTRAL_STEP * line.scale)
-        return max(loss_noise(line, floor), nudged)
+        # Where all numbers are 0 nothing is rounded, and a little beside much.
+        start = 0.0 if self.out.data.any() else 10 * CENTRAL_STEP * line.scale
+        return loss_noise(line, floor, start=start)
