@@ -49,7 +49,8 @@ def measured(
         if found is None:
             both = [_by_real_steps(line, noise) for line in lines]
         elif is_analytic(loss, tensor):
-            both = [(slope, ANALYTIC * np.abs(found).max(initial=0)) for slope in found]
+            doubt = ANALYTIC * np.abs(found).max(initial=0)
+            both = [(slope, doubt / 8) for slope in found]
         else:
             both = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
     both = np.array(both, dtype=float).reshape(-1, 2).T
