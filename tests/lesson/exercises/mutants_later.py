@@ -330,6 +330,12 @@ LATER = [
          "        W -= rate * model_backward(E, W, text[places], text[places + 1])[1]\n",
          "changes E before it takes the gradient of W"),
         ("new tables", "E -= rate * dE", "E = E - rate * dE", "makes a new E"),
+        ("no maximum taken away", "    z = z - z.max(axis=1, keepdims=True)\n", "",
+         "model_loss(E, W, ids, targets) is inf"),
+        ("no maximum taken away behind", "np.exp(z - z.max(axis=1, keepdims=True))", "np.exp(z)",
+         "is nan and should be"),
+        ("the log of p", "log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))",
+         "log_p = np.log(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))", "is inf and should be"),
     ),
     *of(
         "fast_scatter_add",
