@@ -126,8 +126,8 @@ true_slopes = slopes(lambda row: leashed_loss(row, g_cat), E[2])
 along = worked.dot("slopes . cat", true_slopes, E[2])
 q_back.answer(
     "0: along the row nothing changes" if abs(along) < 1e-6 else "the same as without",
-    because="a longer row is shortened to the same length 1; what is left of the sum is the rounding "
-    "of nudges",
+    because="a longer row is shortened to the same length 1; what is left of the sum is the "
+    "rounding of nudges",
 )
 show("gradients", np.array([g_cat, true_slopes]), rows=["as the layer gives it", "true slopes"])
 

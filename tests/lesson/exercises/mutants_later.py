@@ -335,7 +335,8 @@ LATER = [
         ("no maximum taken away behind", "np.exp(z - z.max(axis=1, keepdims=True))", "np.exp(z)",
          "is nan and should be"),
         ("the log of p", "log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))",
-         "log_p = np.log(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))", "is inf and should be"),
+         "log_p = np.log(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))",
+         "is inf and should be"),
     ),
     *of(
         "fast_scatter_add",
