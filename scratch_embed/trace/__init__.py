@@ -191,8 +191,12 @@ class Trace:
         return [*self.forward, *self.backward]
 
     def position(self, step: int | None) -> int:
-        """The step, checked: None is the last. Raises IndexError outside 0..len(trace)."""
-        step = len(self) if step is None else step
+        """The step, checked: None is the last. Raises IndexError outside 0..len(trace), TypeError
+        for what is no whole number."""
+        try:
+            step = len(self) if step is None else operator.index(step)
+        except TypeError:
+            raise TypeError(f"step is {step!r}; it must be a whole number, or None") from None
         if not 0 <= step <= len(self):
             raise IndexError(
                 f"step is {step}; this trace has steps 0 (nothing computed) to {len(self)} "

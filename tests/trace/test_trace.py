@@ -270,6 +270,9 @@ def test_wrong_use_is_told():
         trace(Tensor(1.0) * 2)
     with pytest.raises(IndexError, match=r"step is 5; this trace has steps 0 .* to 2"):
         trace(x.sum()).text(5)
+    for step in ("1", 1.5):
+        with pytest.raises(TypeError, match=f"step is {step!r}; it must be a whole number"):
+            trace(x.sum()).entry(step)
     alone = trace(Tensor(2.0, requires_grad=True, name="w"))
     assert len(alone) == 0 and alone.gradients == {"w": 1.0} and "dw = 1" in str(alone)
 
