@@ -18,7 +18,7 @@ from scratch_embed.look.numbers import told_apart
 
 # Of dout: what is cut off at some size is met by the one, what is too small by the other. By powers
 # of two a product keeps its digits, so a right backward answers with the same ones.
-MULTIPLES = -64.0, 2.0**-10
+MULTIPLES = {"-64": -64.0, "2^-40": 2.0**-40}
 SAME = 1e-5  # of an answer that is the sum of two others: it may have been computed in float32
 
 
@@ -116,14 +116,16 @@ def dout_cut_off(case: Case) -> str | None:
 
 
 def not_linear(case: Case) -> str | None:
-    """A multiple of dout must give that multiple of the answer. What overflows says nothing."""
+    """A multiple of dout must give that multiple of the answer. What overflows says nothing, and
+    what is too small to have all its digits."""
     first = answers(case.part, case.dout.copy())
-    for c in MULTIPLES:
+    for name, c in MULTIPLES.items():
         with np.errstate(all="ignore"):
             for one, many in zip(first, answers(case.part, c * case.dout)):
                 gap = np.abs(many - c * one).max(initial=0)
-                if np.isfinite(gap) and gap > 1e-9 * abs(c) * np.abs(one).max(initial=0):
-                    return f"{c:g} times dout does not give {c:g} times the answer"
+                allowed = 1e-9 * abs(c) * np.abs(one).max(initial=0) + np.finfo(float).tiny
+                if np.isfinite(gap) and gap > allowed:
+                    return f"{name} times dout does not give {name} times the answer"
     return _not_additive(case, first)
 
 

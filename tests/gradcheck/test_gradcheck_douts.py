@@ -22,6 +22,16 @@ def test_where_the_table_agrees_the_operation_that_is_not_linear_is_named():
     assert "-64 times dout does not give" in report.causes[0].sentence
 
 
+def test_a_backward_that_drops_what_is_small():
+    drops = differentiable(
+        lambda x: (3 * x, ()), lambda d, _: 3 * np.where(np.abs(d) < 1e-9, 0, d), name="drops"
+    )
+    x = Tensor([[0.1, 0.2]], requires_grad=True, name="x")
+    report = gradcheck(lambda x: (drops(x) * 0.5).sum(), x)
+    assert (report.cause, report.causes[0].op) == ("dout not linear", "drops")
+    assert "2^-40 times dout does not give" in report.causes[0].sentence
+
+
 def strided(dout):
     return np.lib.stride_tricks.as_strided(dout, dout.shape, (8 * dout.shape[1], 8))
 
@@ -53,7 +63,7 @@ def test_a_backward_that_reads_dout_as_it_lies_in_memory(how):
     assert (report.cause, report.causes[0].op) == ("memory order", "triples")
 
 
-@pytest.mark.parametrize("size", [1e-290, 1e-30, 1.0, 1e30, 1e290])
+@pytest.mark.parametrize("size", [1e-290, 1e-30, 1.0, 1e30, 1e290, 1e305])
 def test_multiples_of_dout_accuse_nobody_who_multiplies_it(size):
     rng = np.random.default_rng(0)
     E = Tensor(size * rng.standard_normal((5, 3)), requires_grad=True, name="E")
