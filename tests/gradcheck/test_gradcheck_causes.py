@@ -340,6 +340,24 @@ def test_a_small_right_gradient_is_not_blamed_for_the_rounding_of_nudges(seed):
     assert {cause.op for cause in report.causes} == {"sine", "norm"}
 
 
+@pytest.mark.parametrize("seed", [13, 32, 33])
+def test_the_complex_step_through_var_is_no_measure_to_the_last_digit(seed):
+    """It leaves out what goes through |z|^2: of tiny numbers 1e-7 of the gradient."""
+
+    def forward(x):
+        r = 1 / np.sqrt(x.var(0) + 1e-3)
+        return (x - x.mean(0)) * r, ((x - x.mean(0)) * r, r)
+
+    def backward(dout, saved):
+        xh, r = saved
+        return r * (dout - dout.mean(0) - xh * (dout * xh).mean(0))
+
+    norm = differentiable(forward, backward, name="norm")
+    x = Tensor(1e-5 * np.random.default_rng(seed).standard_normal((3, 4)), requires_grad=True)
+    report = gradcheck(lambda x: norm(HALF_SINE(x)), x)
+    assert [cause.op for cause in report.causes] == ["sine"]
+
+
 @pytest.mark.parametrize("close", [-1.57e-8, -1e-7, 5e-9])
 def test_right_beside_a_kink_that_every_nudge_crosses(close):
     size = differentiable(lambda x: (np.abs(x), x), lambda d, x: d * np.sign(x), name="size")
