@@ -12,6 +12,8 @@ from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.tensor import Node, Tensor, tape
 from scratch_embed.watch import arrays
 
+HUGE = 1e150  # beside the rest of a table
+
 
 class Part(NamedTuple):
     """What one operation contributed to the gradient of one of its inputs."""
@@ -103,18 +105,36 @@ def looked_up(part: Part) -> np.ndarray | None:
         return node.saved.ids
     if table.ndim != 2 or table.size == 0 or part.out.shape[-1:] != table.shape[1:]:
         return None
-    given = [plain(value) for value in node.inputs]
-    shown = given[part.place] = np.random.default_rng(0).standard_normal(table.shape)
-    try:
-        with np.errstate(all="ignore"):
-            told = np.asarray(node.forward(*given, **node.options)[0])
-    except Exception:  # noqa: BLE001  it is no function of any table, and may say so in any way
-        return None
-    if told.shape != part.out.shape or told.dtype.kind not in "fc":
+    shown = np.random.default_rng(0).standard_normal(table.shape)
+    told = _told(part, shown)
+    if told is None:
         return None
     ids = _rows_that_begin(told[..., 0].real, shown[:, 0].astype(told.real.dtype))
-    same = np.array_equal(shown[ids].astype(told.dtype), told)
-    return ids if same and np.array_equal(table[ids], part.out) else None
+    if not _are_rows(told, shown, ids) or not np.array_equal(table[ids], part.out):
+        return None
+    # softmax(z) @ v copies rows as well, up to 1e-20 of the others: these are so large now that it
+    # shows.
+    others = ~np.isin(np.arange(len(shown)), ids)
+    shown = np.where(others[:, None], HUGE * shown, shown / HUGE)
+    return ids if _are_rows(_told(part, shown), shown, ids) else None
+
+
+def _told(part: Part, table: np.ndarray) -> np.ndarray | None:
+    """What its forward makes of another table; None where it does not take that."""
+    given = [plain(value) for value in part.node.inputs]
+    given[part.place] = table.copy()
+    try:
+        with np.errstate(all="ignore"):
+            told = np.asarray(part.node.forward(*given, **part.node.options)[0])
+    except Exception:  # noqa: BLE001  it is no function of any table, and may say so in any way
+        return None
+    return told if told.shape == part.out.shape and told.dtype.kind in "fc" else None
+
+
+def _are_rows(told: np.ndarray | None, table: np.ndarray, ids: np.ndarray) -> bool:
+    """Whether these are the rows `ids` of the table, bit for bit."""
+    with np.errstate(all="ignore"):  # float32 holds no HUGE
+        return told is not None and np.array_equal(table[ids].astype(told.dtype), told)
 
 
 def _rows_that_begin(numbers: np.ndarray, column: np.ndarray) -> np.ndarray:

@@ -166,6 +166,37 @@ def test_operations_that_are_not_analytic_are_not_blamed():
         gradcheck(floats, of(0.5), method="complex")
 
 
+@pytest.mark.parametrize("seed", [12, 13, 16, 17])
+def test_a_complex_step_that_is_a_little_off_blames_nobody(seed):
+    """abs drops what is imaginary: of softplus at x that is e^-|x|, less than the real steps see."""
+    softplus = differentiable(
+        lambda x: (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), x),
+        lambda dout, x: dout / (1 + np.exp(-x)),
+        name="softplus",
+    )
+    x = Tensor(10 * np.random.default_rng(seed).standard_normal((4, 4)), requires_grad=True)
+    for method in ("all", "complex"):
+        assert gradcheck(lambda x: F.sigmoid(softplus(x)), x, method=method, seed=seed).agrees
+
+
+@pytest.mark.parametrize("scale", [20.0, 60.0])
+def test_a_confident_softmax_is_no_lookup(scale):
+    """It answers with rows of v, bit for bit, and 1e-20 of the others: these are used, too."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z = Tensor(scale * rng.standard_normal((2, 3)), requires_grad=True, name="z")
+        v = Tensor(rng.standard_normal((3, 4)), requires_grad=True, name="v")
+        report = gradcheck(lambda z, v: F.softmax(z) @ v, z, v, seed=seed)
+        assert report.agrees, report
+
+
+def test_a_row_that_no_one_hot_row_names_is_unused_and_gets_exactly_0():
+    hot = np.eye(4)[[1, 1, 3]]
+    read = differentiable(lambda E: (hot @ E, ()), lambda d, _: hot.T @ d + 1e-300, name="read")
+    report = gradcheck(read, leaf(4, 2, name="E"))
+    assert {row.index[0] for row in report.rows if row.verdict == WRONG} == {0, 2}
+
+
 # ---- doing it again ------------------------------------------------------------------------------
 
 
