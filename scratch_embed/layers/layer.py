@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, ValuesView
-from types import GeneratorType, SimpleNamespace
+from collections import ChainMap, UserDict, deque
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from itertools import chain, islice
+from types import GeneratorType, MappingProxyType, SimpleNamespace
 
 import numpy as np
 
@@ -14,8 +15,17 @@ from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import wrote
 
-PASSED_BY = (set, frozenset, deque, ValuesView)  # what is in them is not looked for
-ONCE = (GeneratorType, map, filter, zip, enumerate)  # what they make is met in one call only
+# Containers in which nobody looks for weights, and those in which one does.
+PASSED_BY = (
+    set, frozenset, deque, KeysView, ValuesView, ItemsView, MappingProxyType, ChainMap, UserDict,
+    SimpleNamespace,
+)  # fmt: skip
+LOOKED_INTO = (list, tuple, dict)
+# What these make is met in one call only.
+ONCE = (
+    GeneratorType, map, filter, zip, enumerate, reversed, chain, islice,
+    *map(type, (iter([]), reversed([]), iter(()), iter({}), iter({}.values()), iter({}.items()))),
+)  # fmt: skip
 
 
 class Layer:
@@ -222,7 +232,8 @@ def _succeed(path: str, learned: bool, value: object) -> None:
         f"{path} is a weight, and {what} in its place would be no weight: write "
         f"layer.{path}.data[...] = array for other numbers, layer.{path}.requires_grad = "
         f"False to freeze it, layer.{path} = Tensor(array, requires_grad=True) for "
-        f"another, and layer.{path} = None before one that is frozen"
+        "another, which neither a head that is tied to the old one nor an optimiser that has "
+        f"it goes on with, and layer.{path} = None before one that is frozen"
     )
 
 
@@ -271,7 +282,12 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
                 f"{name} is a {type(inner).__name__}: what it makes is met once, and neither "
                 "learned nor saved; make a list of it"
             )
-        if isinstance(next(_passed_by(inner), 0), Tensor | Layer | np.random.Generator):
+        if _is_part(name):
+            raise TypeError(
+                f"a {type(name).__name__} is a key of a dict, where it would neither be learned "
+                "nor saved; make it a value"
+            )
+        if not isinstance(inner, LOOKED_INTO) and not _is_part(inner) and _hides(inner):
             raise TypeError(
                 f"{name} is a {type(inner).__name__} of layers, weights or generators, which would "
                 "neither be learned nor saved; put them in a list, tuple or dict"
@@ -283,13 +299,32 @@ def _foreign() -> tuple[type, ...]:
     return np.random.RandomState, np.random.BitGenerator, random.Random
 
 
-def _passed_by(thing: object) -> Iterator:
-    """What is in a container that is not looked into."""
+def _is_part(thing: object) -> bool:
+    return isinstance(thing, Tensor | Layer | np.random.Generator)
+
+
+def _hides(container: object) -> bool:
+    """Whether a weight, a layer or a generator is in a container that is not looked into, however
+    deep."""
+    seen, stack = set(), [container]
+    while stack:
+        thing = stack.pop()
+        if _is_part(thing):
+            return True
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            stack += _contents(thing)
+    return False
+
+
+def _contents(thing: object) -> Iterable:
     if isinstance(thing, np.ndarray) and thing.dtype == object:
-        return iter(thing.flat)
+        return thing.flat
     if isinstance(thing, SimpleNamespace):
-        return iter(vars(thing).values())
-    return iter(thing if isinstance(thing, PASSED_BY) else ())
+        return vars(thing).values()
+    if isinstance(thing, Mapping):
+        return chain(thing.keys(), thing.values())
+    return thing if isinstance(thing, (*PASSED_BY, *LOOKED_INTO)) else ()
 
 
 def weight(array: np.ndarray, dtype: type, name: str) -> Tensor:

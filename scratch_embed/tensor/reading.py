@@ -9,6 +9,7 @@ derivative anyway are given: comparisons, shapes, positions.
 from __future__ import annotations
 
 import html
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +53,17 @@ class Readable(Variable):
         return self.data.item()
 
     def __float__(self) -> float:
-        return float(self.item())
+        """The only number. `math.exp(t)` and `array[i] = t` ask for it too, where a gradient would
+        end: so a RuntimeWarning comes if one is asked for, as of PyTorch; `item()` gives none."""
+        number = float(self.item())
+        if self.requires_grad:
+            told = (
+                "float() takes the number out of a tensor that requires a gradient, as math.exp(t) "
+                "and array[i] = t do, and what is computed from it has no way back: write t.item() "
+                "for the number alone, else an operation of scratch_embed.functional"
+            )
+            warnings.warn(told, RuntimeWarning, stacklevel=2)
+        return number
 
     def __int__(self) -> int:
         return int(self.item())

@@ -139,6 +139,14 @@ class Tensor(Readable):
     def __getitem__(self, index):
         return getitem(self, bare(index) if isinstance(index, tuple) else index)
 
+    def __setitem__(self, index, value):
+        """TypeError: what is computed is not written to, for its numbers may be kept for backward."""
+        raise TypeError(
+            "t[index] = x would change numbers that backward may need: write t.data[index] = x for "
+            "other numbers in a weight, between backward and the next forward; for a new tensor, "
+            "t * mask, t + array or functional.concatenate"
+        )
+
     def sum(self, axis=None, keepdims: bool = False) -> Tensor:
         return sum_(self, axis=axis, keepdims=keepdims)
 

@@ -168,7 +168,7 @@ def test_operations_that_are_not_analytic_are_not_blamed():
 
 @pytest.mark.parametrize("seed", [12, 13, 16, 17])
 def test_a_complex_step_that_is_a_little_off_blames_nobody(seed):
-    """abs drops what is imaginary: of softplus at x that is e^-|x|, less than the real steps see."""
+    """abs drops what is imaginary: of softplus at x e^-|x|, less than the real steps see."""
     softplus = differentiable(
         lambda x: (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), x),
         lambda dout, x: dout / (1 + np.exp(-x)),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections import deque
+from collections import ChainMap, UserDict, deque
 from contextlib import nullcontext
-from types import SimpleNamespace
+from itertools import chain
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -118,7 +119,10 @@ def space(parts):
     return SimpleNamespace(first=parts[0])
 
 
-@pytest.mark.parametrize("once", [lambda p: (x for x in p), lambda p: map(abs, p), zip, enumerate])
+ONCE = [zip, enumerate, iter, reversed, chain, lambda p: iter(tuple(p)), lambda p: map(abs, p)]
+
+
+@pytest.mark.parametrize("once", [*ONCE, lambda p: (x for x in p), lambda p: iter({0: p}.items())])
 def test_layers_that_are_met_once_are_told(once):
     model = Layer()
     model.blocks = once([layers.Linear(2, 2, rng=0)])
@@ -126,15 +130,46 @@ def test_layers_that_are_met_once_are_told(once):
         model.name_weights()
 
 
-@pytest.mark.parametrize(
-    "held", [set, frozenset, deque, space, lambda parts: {0: parts[0]}.values(), object_array]
-)
+def by_name(parts):
+    return dict(enumerate(parts))
+
+
+HELD = {
+    **{kind.__name__: kind for kind in (set, frozenset, deque, space, object_array)},
+    "views": lambda parts: by_name(parts).values(),
+    "keys": lambda parts: dict.fromkeys(parts).keys(),
+    "items": lambda parts: by_name(parts).items(),
+    "proxy": lambda parts: MappingProxyType(by_name(parts)),
+    "chain of maps": lambda parts: ChainMap({}, by_name(parts)),
+    "dict of one's own": lambda parts: UserDict(by_name(parts)),
+    "behind a number": lambda parts: deque([2, *parts]),
+    "behind a name": lambda parts: SimpleNamespace(width=2, parts=parts),
+    "in a list": lambda parts: deque([parts]),
+    "keys of a dict": lambda parts: UserDict(dict.fromkeys(parts)),
+}
+
+
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
 def test_layers_held_where_nobody_looks_are_told(held):
     outer = Layer()
     outer.parts = held([layers.Linear(1, 1)])
     with pytest.raises(TypeError, match="parts is a .* of layers.*put them in a list"):
         outer.parameters()
     outer.parts = held([1, 2])
+    assert outer.parameters() == []
+
+
+def test_a_layer_that_is_a_key_is_told():
+    outer = Layer()
+    outer.parts = {layers.Linear(1, 1): "first"}
+    with pytest.raises(TypeError, match="Linear is a key of a dict, where it would neither"):
+        outer.parameters()
+
+
+def test_a_container_that_holds_itself_is_looked_into_once():
+    outer = Layer()
+    outer.parts = deque([1])
+    outer.parts.append(outer.parts)
     assert outer.parameters() == []
 
 

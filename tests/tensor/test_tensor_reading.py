@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+
 import numpy as np
 import pytest
 
@@ -19,7 +22,7 @@ def t() -> Tensor:
 def test_its_numbers(t):
     assert (t.shape, t.ndim, t.size, len(t), t.dtype) == ((2, 2), 2, 4, 2, np.float64)
     assert t.numpy() is t.data
-    assert t[1, 0].item() == float(t[1, 0]) == 3.0 and int(t[1, 0]) == 3
+    assert t[1, 0].item() == float(t.detach()[1, 0]) == 3.0 and int(t[1, 0]) == 3
     assert f"{t.sum():.2f} {t[0]}" == "10.00 Tensor([1., 2.], from=getitem)"
     with pytest.raises(ValueError, match="scalar"):
         float(t)
@@ -128,6 +131,31 @@ def test_numpy_reads_a_tensor_that_requires_no_gradient(use, words, t):
         silent = t * 1.0
     for tensor in (Tensor(NUMBERS), t.detach(), silent):
         np.testing.assert_array_equal(use(tensor), use(NUMBERS))
+
+
+def test_a_tensor_is_not_written_to_entry_by_entry(t):
+    for write in (lambda: t.__setitem__(0, 5.0), lambda: t.__setitem__((0, 1), t[1, 0])):
+        with pytest.raises(TypeError, match=r"write t\.data\[index\] = x"):
+            write()
+    np.testing.assert_array_equal(t.data, NUMBERS)
+
+
+def by_math(t):
+    return math.exp(t[0, 0])
+
+
+def into_an_array(t):
+    np.zeros(2)[0] = t[0, 0]
+
+
+@pytest.mark.parametrize("take", [by_math, into_an_array, lambda t: float(t.sum())])
+def test_a_number_that_leaves_the_tape_is_told_once_a_gradient_is_asked_for(take, t):
+    with pytest.warns(RuntimeWarning, match=r"no way back: write t\.item\(\)"):
+        take(t)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        take(t.detach())
+        assert t[0, 0].item() == NUMBERS[0, 0] and f"{t[0, 0]:.1f}" == f"{NUMBERS[0, 0]:.1f}"
 
 
 def test_an_array_that_is_added_to_in_place_stays_as_it_was(t):
