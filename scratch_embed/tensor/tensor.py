@@ -140,7 +140,7 @@ class Tensor(Readable):
         return getitem(self, bare(index) if isinstance(index, tuple) else index)
 
     def __setitem__(self, index, value):
-        """TypeError: what is computed is not written to, for its numbers may be kept for backward."""
+        """TypeError: what is computed is not written to, for backward may need its numbers."""
         raise TypeError(
             "t[index] = x would change numbers that backward may need: write t.data[index] = x for "
             "other numbers in a weight, between backward and the next forward; for a new tensor, "

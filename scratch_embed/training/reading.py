@@ -10,7 +10,7 @@ from pathlib import Path
 from scratch_embed.text.counting import Ids
 from scratch_embed.text.sources import STANDARD, Source, open_source
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.run import CHECKPOINT, IDS, NEW_IDS, begun_in
+from scratch_embed.training.run import BEGUN, CHECKPOINT, IDS, NEW_IDS, Run, begun_in
 
 WHAT = (
     "a UTF-8 file, a folder of .txt, .md and .rst files, or - for standard input; without it, "
@@ -44,19 +44,21 @@ def pieces_of(source: Source) -> Iterator[str]:
 
 
 @contextmanager
-def new_ids(folder: Path) -> Iterator[Path]:
+def new_ids(run: Run) -> Iterator[Path]:
     """A block that writes the ids of a new text into the file that it is given. At its end they
     take the place of old ones, with whose checkpoint nothing can go on.
 
-    Till then these stay, for the new text may be none; that somebody has begun to read it is known
-    by the file.
+    Till then these stay, for the new text may be none. A run that is stopped here is known by its
+    options, with which `--resume` begins it again.
     """
+    folder = run.options.out
+    run.begin()
     path = folder / NEW_IDS
-    path.touch()
     try:
         yield path
     except Exception:
-        path.unlink(missing_ok=True)
+        for unread in (path, folder / BEGUN):
+            unread.unlink(missing_ok=True)
         raise
     (folder / CHECKPOINT).unlink(missing_ok=True)
     os.replace(path, folder / IDS)

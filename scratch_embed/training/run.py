@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import shlex
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from scratch_embed import checkpoint
 from scratch_embed.ending import STOPPED
-from scratch_embed.files import check_writable, from_json, open_regular, read_bytes
+from scratch_embed.files import check_writable, from_json, open_regular, read_bytes, replacing
 from scratch_embed.text.counting import may_be_ids
 from scratch_embed.training.results import write_results
 
@@ -27,7 +28,8 @@ CHECKPOINT = "checkpoint.npz"
 IDS = "text.ids"
 ENDED = (CHECKPOINT, "results.json")  # what a run leaves, whatever else it writes
 NEW_IDS = f"{IDS}.new"
-WRITTEN = (*ENDED, IDS, NEW_IDS, "results.png")
+BEGUN = f"{IDS}.begun"  # the options of a run that has not saved yet, for it reads its text
+WRITTEN = (*ENDED, IDS, NEW_IDS, BEGUN, "results.png")
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
 PLACES = ("out", "resume", "prompt", "formats", "save_every")
@@ -51,6 +53,7 @@ class Run:
         for ids in (options.out / IDS, options.out / NEW_IDS):
             if ids.is_file() and not begun and (ids.is_symlink() or not may_be_ids(ids)):
                 raise _written_by_nobody(ids)
+        begun_with(options.out)  # raises for a file of somebody else
 
     def will_write(self, name: str) -> Path:
         """The path of a file in the run's folder. Raises OSError when it cannot be written, and
@@ -83,10 +86,18 @@ class Run:
         """Whether it is time for another checkpoint."""
         return time.monotonic() - self._saved_at >= self.options.save_every
 
+    def begin(self) -> None:
+        """Write the options down before anything is read, for a `--resume` that comes before the
+        first checkpoint."""
+        with replacing(self.options.out / BEGUN) as temporary:
+            said = {"command": self._command, "options": computing(self.options)}
+            temporary.write_text(json.dumps(said) + "\n", encoding="utf-8")
+
     def save(self, **parts) -> None:
         """Write the checkpoint: all that `--resume` needs to go on to the same bits."""
         options = computing(self.options)
         checkpoint.save(self.options.out / CHECKPOINT, options=options, **parts)
+        (self.options.out / BEGUN).unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
     def stopped(self, where: str) -> int:
@@ -213,13 +224,34 @@ def _digest(path: Path) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def begun_with(folder: Path) -> dict | None:
+    """The options of a run that began in a folder and has not saved yet; None where there is none.
+
+    Raises ValueError for a file of that name that no run can have written.
+    """
+    path = folder / BEGUN
+    if not path.is_file():
+        return None
+    try:
+        options = from_json(read_bytes(path).decode("utf-8"))["options"]
+    except (ValueError, LookupError, TypeError):
+        options = None
+    if not isinstance(options, dict):
+        raise _written_by_nobody(path)
+    return options
+
+
 def load_run(folder: Path) -> dict:
-    """The checkpoint in a folder; empty, and said, where there is none, or where a newer run had
-    begun to read its text, for what is saved then is of the one before."""
-    if (folder / NEW_IDS).is_file():
-        print(f"A newer run in {folder} had begun to read its text, so it begins.", flush=True)
-        return {}
-    if (folder / CHECKPOINT).exists():
+    """The checkpoint in a folder; empty, and said, where there is none. Of a run that was stopped
+    while it read its text the options alone, for what is saved then is of the one before."""
+    options = begun_with(folder)
+    saved = (folder / CHECKPOINT).exists()
+    if options is not None:
+        before = f" To go on with the one before it, remove {folder / BEGUN}." if saved else ""
+        told = f"The run in {folder} had only begun to read its text, so it begins.{before}"
+        print(told, flush=True)
+        return {"options": options}
+    if saved:
         return checkpoint.load(folder / CHECKPOINT)
     print(f"Nothing is saved in {folder} yet, so this run begins.", flush=True)
     return {}

@@ -94,7 +94,7 @@ def read(run: Run) -> tuple[bpe.BPE, int]:
     """(tokenizer, checksum): learn the merges and write the ids, in one pass over the text."""
     options = run.options
     pieces = first(pieces_of(source(options.text)), options.most_read)
-    with new_ids(options.out) as path:
+    with new_ids(run) as path:
         pieces, tokenizer = learn_pieces(pieces, max(options.rows - 256, 0), unit="byte")
         checksum = write_tokens(pieces, path, tokenizer)
     return tokenizer, checksum

@@ -137,7 +137,7 @@ def read(run: Run) -> dict:
     found = pieces_of(source(options.text))
     cut = {"words": words, "spaces": str.split}.get(options.cut)
     limits = options.min_count, options.max_words, options.most_read
-    with new_ids(options.out) as path:
+    with new_ids(run) as path:
         if cut is None:
             found, tokenizer = counting.learn_pieces(found, options.pieces)
             cut = counting.cut_by(tokenizer)

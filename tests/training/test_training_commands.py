@@ -17,6 +17,7 @@ from scratch_embed import checkpoint
 from scratch_embed.plot import figure
 from scratch_embed.training import command
 from scratch_embed.training.progress import Progress
+from scratch_embed.training.reading import new_ids
 from scratch_embed.training.results import write_results
 from scratch_embed.training.run import CHECKPOINT
 
@@ -73,6 +74,52 @@ def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):
         parsed(tmp_path)
     resumed.finish({})
     assert parsed(tmp_path).saved == {}  # a new run
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_run_that_was_stopped_while_it_read_begins_again_with_its_options(
+    tmp_path, capsys, older
+):
+    if older:
+        ended = parsed(tmp_path, "--steps", "2")
+        ended.save(step=2)
+        ended.finish({})
+    begun = parsed(tmp_path, "--steps", "9")
+    with pytest.raises(KeyboardInterrupt), new_ids(begun) as path:
+        path.write_bytes(b"")
+        raise KeyboardInterrupt
+    capsys.readouterr()
+    again = parsed(tmp_path, "--resume")
+    told = capsys.readouterr().out
+    assert again.saved == {} and again.options.steps == 9
+    assert "had only begun to read its text, so it begins" in told and "steps 9" in told
+    assert ("To go on with the one before it, remove" in told) == older
+    assert (tmp_path / "checkpoint.npz").exists() == older
+    with pytest.raises(SystemExit):
+        parsed(tmp_path, "--resume", "--steps", "3")
+    again.save(step=1)
+    assert parsed(tmp_path, "--resume").saved == {"step": 1}
+    assert not (tmp_path / "text.ids.begun").exists()
+
+
+def test_a_text_that_is_none_leaves_the_run_before_it(tmp_path):
+    ended = parsed(tmp_path, "--steps", "2")
+    ended.save(step=2)
+    ended.finish({})
+    with pytest.raises(ValueError, match="no words"), new_ids(parsed(tmp_path)) as path:
+        path.write_bytes(b"")
+        raise ValueError("no words")
+    assert parsed(tmp_path, "--resume").saved == {"step": 2}
+
+
+def test_what_is_somebody_elses_under_the_name_of_begun_options_is_not_written_over(tmp_path):
+    begun = tmp_path / "text.ids.begun"
+    for content in ("my notes", "[1]", '{"options": 3}'):
+        begun.write_text(content)
+        for words in ([], ["--resume"]):
+            with pytest.raises(ValueError, match=r"text\.ids\.begun was written by nobody"):
+                parsed(tmp_path, *words)
+        assert begun.read_text() == content
 
 
 def test_a_copied_run_has_ended_or_has_not_as_the_one_it_was_copied_from(tmp_path):

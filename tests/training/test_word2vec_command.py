@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -303,13 +302,11 @@ def test_resume_does_not_tell_of_the_run_before_one_that_was_stopped_while_it_re
     out, other = tmp_path / "out", tmp_path / "other.txt"
     assert command(text, out) == 0
     other.write_text("red green blue " * 4000, encoding="utf-8")
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(counting, "count", Mock(side_effect=KeyboardInterrupt))
-        word2vec.read(Mock(options=argparse.Namespace(
-            out=out, text=str(other), cut="words", min_count=1, max_words=None, most_read=None
-        )))  # fmt: skip
+        assert command(other, out) == 130
     capsys.readouterr()
     assert command(other, out, "--resume") == 0
     said = capsys.readouterr().out
-    assert "A newer run in" in said and "12,000 words read" in said
+    assert "had only begun to read its text" in said and "12,000 words read" in said
     assert set(load(out / "vectors.npz").words) == {"red", "green", "blue"}
