@@ -17,6 +17,7 @@ import numpy as np
 
 from scratch_embed.arguments import array_of
 from scratch_embed.files import check_ending, replacing
+from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.look.fonts import boxes_for_letters
 
 # Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
@@ -60,9 +61,10 @@ def figure(
 
     size is (width, height) in inches, by default 6.4 x 4.0 for each axes.
     """
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with uninterrupted():  # Matplotlib, interrupted while it is imported, stays broken
+        from matplotlib import rc_context
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     with rc_context(STYLE):
         fig = Figure(figsize=size or (6.4 * cols, 4.0 * rows), dpi=120, layout="constrained")
@@ -307,19 +309,10 @@ def _frame_rows(ax, rows, shape) -> None:
             raise IndexError(f"highlight holds {v}, outside 0..{shape[0] - 1}.")
         look = {"fill": False, "ec": PALETTE["black"], "lw": min(2.0, height / 6)}
         ax.add_patch(Rectangle((-0.5, v - 0.5), shape[1], 1, **look, clip_on=False, zorder=3))
-        ax.annotate(
-            "",
-            (shape[1] - 0.5, v),
-            xytext=(14, 0),
-            textcoords="offset points",
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": PALETTE["vermillion"],
-                "lw": 1.5,
-                "shrinkA": 0,
-                "shrinkB": 1,
-            },
-        )
+        arrow = {"arrowstyle": "-|>", "color": PALETTE["vermillion"], "lw": 1.5}
+        arrow |= {"shrinkA": 0, "shrinkB": 1}
+        end = (shape[1] - 0.5, v)
+        ax.annotate("", end, (14, 0), textcoords="offset points", arrowprops=arrow)
 
 
 def _cell_ticks(ax, shape, rows, cols) -> None:

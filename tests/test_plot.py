@@ -22,6 +22,30 @@ def draw():
     return fig, ax
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a process sends itself no SIGINT on Windows")
+@pytest.mark.parametrize(
+    "makes", ["scratch_embed.plot.figure", "scratch_embed.simulations.simulation.new_figure"]
+)
+def test_matplotlib_is_imported_to_the_end_whatever_comes(makes):
+    """Ctrl-C in the midst of it left an ImportError of its parts, and once ended the process."""
+    code = f"""
+import os, pkgutil, signal, sys
+make = pkgutil.resolve_name("{makes}")
+class Interrupts:
+    def find_spec(name, path=None, target=None):
+        if name == "matplotlib.ft2font":
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(100))  # a moment in which Python answers
+sys.meta_path.insert(0, Interrupts)
+try:
+    make()
+except KeyboardInterrupt:
+    print("Ctrl-C after", "matplotlib.backends.backend_agg" in sys.modules, make() is not None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stdout == "Ctrl-C after True True\n", done.stderr
+
+
 def test_importing_loads_no_matplotlib_and_saving_no_pyplot(tmp_path):
     code = (
         "import sys, scratch_embed.plot as p; assert 'matplotlib' not in sys.modules;"

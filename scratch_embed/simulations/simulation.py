@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from scratch_embed import plot
+from scratch_embed.kernels.uninterrupted import uninterrupted
 
 SIZE = (6.4, 6.6)  # inches: one column, so that a telephone shows it too
 STYLE = plot.STYLE | {
@@ -141,8 +142,9 @@ class Scene:
 
 def new_figure(size: tuple[float, float] = SIZE):
     """A figure without axes, drawn by Agg: no window and no global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with uninterrupted():  # Matplotlib, interrupted while it is imported, stays broken
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
