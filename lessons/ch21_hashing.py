@@ -28,11 +28,15 @@ begin()
 
 
 # %%
-def hash_of(text, V):
+def mixed(text):
     h = 2166136261
     for byte in text.encode():
         h = ((h ^ byte) * 16777619) % 2**32
-    return h % V
+    return h
+
+
+def hash_of(text, V):
+    return mixed(text) % V
 
 
 names = ["news.org", "maps.com", "shop.net", "mail.com", "blog.io", "wiki.org"]
@@ -136,15 +140,42 @@ q.answer(
 # %% [markdown]
 # ## A second hash
 # Give every name two rows, by two different hashes, and add them. Two names that share the first
-# are unlikely to share the second too, so they can be told apart after all. The gradient goes to
-# both rows: a lookup twice, a scatter-add twice.
+# are unlikely to share the second too, so they can be told apart after all, if the hashes have
+# nothing to do with each other. The large number has 32 bits, and the first row is made of the last
+# three. So make the second of others, those from the 17th on.
 
 
 # %%
 def two_rows(name, V):
-    return hash_of(name, V), hash_of("second " + name, V)
+    return hash_of(name, V), (mixed(name) >> 16) % V
 
 
+# %% [markdown]
+# Would it not be easier to put a word in front of the name and hash once more? Look at the
+# multiplication: the last three bits of a product depend on the last three bits of its factors
+# alone, so the last three of the hash know nothing of all others.
+
+# %%
+q_front = guess(
+    "2,000 names, eight rows. If the second row is the hash of 'second ' + name, how many of the 64 "
+    "(first row, second row) come up?",
+    ["all of them", "far fewer"],
+)
+many = [f"site{n}.net" for n in range(2_000)]
+met = {
+    "other bits": len({two_rows(name, V) for name in many}),
+    "a word in front": len({(hash_of(name, V), hash_of("second " + name, V)) for name in many}),
+}
+print("  " + ", ".join(f"{how}: {number} of 64" for how, number in met.items()))
+q_front.answer(
+    "far fewer" if met["a word in front"] < 0.5 * met["other bits"] else "all of them",
+    because="both see the same last bits of the same letters, so one row nearly settles the other",
+)
+
+# %% [markdown]
+# Now the way back. The gradient goes to both rows: a lookup twice, a scatter-add twice.
+
+# %%
 pair = np.array([two_rows(name, V) for name in names])
 
 
