@@ -187,8 +187,8 @@ q.answer(
 
 # %% [markdown]
 # ## Who is read? A real text
-# The text is the documentation of NumPy, which is installed with this package (`--text FILE` takes
-# yours). We cut it into words and give each its own row, the most frequent first.
+# Without `--text FILE`, the text is the documentation of NumPy, which is installed with this
+# package. We cut it into words and give each its own row, the most frequent first.
 
 # %%
 from scratch_embed.text import corpus
@@ -220,8 +220,8 @@ q_rare.answer(rare, tolerance=10, because=zipf if 1 / 4 < 10 * counts[9] / count
 # %% [markdown]
 # ## Who learns?
 # Now we train, with the two gradients of lesson 12. The model sees a word and guesses which of the
-# 100 commonest words comes next: a row of $E$, times a small matrix $W$, and a softmax. We read one
-# half of the text once, and keep the other half to test.
+# 100 commonest words comes next: a row of $E$, times a small matrix $W$, and a softmax. Of
+# the places where one of these comes next we read the first half once, and keep the other to test.
 
 # %%
 C, D, N = 100, 16, 64  # classes to choose from, columns, words in a batch
@@ -277,7 +277,7 @@ moved = np.linalg.norm(E - start, axis=1)
 
 # %% [markdown]
 # Every row began with a length of about 1. Is a row that was read any good? On the other half of
-# the text, we compare its guess with one that ignores the word and always answers with the shares
+# the places, we compare its guess with one that ignores the word and always answers with the shares
 # of the 100 words in what was read. The gain is how many nats less it loses. As a control, we put
 # the random start back into the trained model.
 
@@ -312,10 +312,10 @@ little = "the model has learned to trust rows, and one step moved this one only 
 q.answer("better" if once.mean() > 0 else "worse", because={"worse": little})
 
 # %% [markdown]
-# Read the table from the top. Rows that were never read lie exactly where chance put them. (They
-# are in the vocabulary because all of the text was counted, and one half was read. In large models
-# such rows are known as glitch tokens.) A row with one update has hardly moved, and is hardly
-# better than its start. With a hundred it has been carried far, and more updates add little.
+# Read the table from the top. Rows that were never read lie exactly where chance put them. (All but
+# row 0, of no word, stand for words of the text, at places that were not read. In large models such
+# rows are known as glitch tokens.) A row with one update has hardly moved, and is hardly better
+# than its start. With a hundred it has been carried far, and more updates add little.
 #
 # The last column has larger steps. In natural text rare rows gain more by them, frequent rows less:
 # updates say how often a row was pushed, and $\eta$ how far. No single step size suits both.

@@ -271,7 +271,7 @@ q_control.answer(winner, because="what a piece learned from other words is only 
 # And "un" adds nothing, it turns a meaning round: what that takes, the lab `un_as_a_meaning` asks.
 #
 # ## How large a vocabulary?
-# Now a real text, the documentation of NumPy (`--text FILE` takes yours). One training serves all
+# Now a real text: without `--text FILE`, the documentation of NumPy. One training serves all
 # sizes: stop it early and you have a smaller vocabulary.
 
 # %%

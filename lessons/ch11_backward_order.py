@@ -160,7 +160,7 @@ values, tape, arrived = {"x": 8.0}, {}, []
 for k in range(12):
     record(f"y{k}", np.add, *[f"y{k - 1}" if k else "x"] * 2)
 compare("dx", every_path=every_path("y11", 1.0, {})["x"], tape=backward("y11")["x"])
-print(f"  every path: {len(arrived):,} parts in all. The tape: {2 * len(tape)} parts.")
+print(f"  every path: {len(arrived) - 1:,} parts in all. The tape: {2 * len(tape)} parts.")
 q.answer(
     sum(name == "x" for name, _ in arrived),
     because="each doubling doubles the number of ways: 2 to the power of 12",

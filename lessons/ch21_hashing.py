@@ -157,8 +157,8 @@ def two_rows(name, V):
 
 # %%
 q_front = guess(
-    "2,000 names, eight rows. If the second row is the hash of 'second ' + name, how many of the 64 "
-    "(first row, second row) come up?",
+    "2,000 names, eight rows. If the second row is the hash of 'second ' + name, how many of the "
+    "64 (first row, second row) come up?",
     ["all of them", "far fewer"],
 )
 many = [f"site{n}.net" for n in range(2_000)]

@@ -65,9 +65,14 @@ def check(trial):
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "a"))
     for pair in ((".", "a"), ("a", "b")):
         trial.same("merge", mistakes=MERGES, tokens=list("xa.a a b"), pair=pair)
-    for letter in (chr(k) for k in range(128) if not chr(k).isalnum()):  # a text that is cut at one
+    for letter in PARTING:
         tokens = [f"x{letter}a", "b", "a", "b", f"a{letter}b"]
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "b"))
+
+
+# Where a text may be cut that was made of the tokens: ASCII, the marks of tokenizers, the odd ends.
+PARTING = [chr(k) for k in range(128) if not chr(k).isalnum()]
+PARTING += ["\u2581", "\u0120", "\u00b7", "\u2028", "\u241f", "\ue000", "\uffff", "\U0010ffff"]
 
 
 def _counted(pairs):

@@ -68,9 +68,14 @@ def check(trial):
     for words in ([], [""], ["a", "b"], odd, ["LO", "Low", "low", "LOW", "lo"]):
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=3)
     trial.same("train", mistakes=MISTAKES, words=odd, num_merges=0)
-    for letter in (chr(k) for k in range(128) if not chr(k).isalnum()):  # a text that is cut at one
+    for letter in PARTING:
         words = [f"a{letter}b", f"a{letter}b", "ab", f"{letter}ab"]
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=2)
+
+
+# Where a text may be cut that was made of the tokens: ASCII, the marks of tokenizers, the odd ends.
+PARTING = [chr(k) for k in range(128) if not chr(k).isalnum()]
+PARTING += ["\u2581", "\u0120", "\u00b7", "\u2028", "\u241f", "\ue000", "\uffff", "\U0010ffff"]
 
 
 def _random_words(rng):

@@ -30,6 +30,8 @@ def state_forward(E, ids, t):
     ids  (N,)    the sentence, integers in 0..V-1.
     t            the place of the token that asks, in 0..N-1.
 
+    The scores may be of any size, also in the thousands.
+
     The row of "bank", [1, 1], looks at itself with a score of 2 and at [0, 0] with 0:
 
     >>> E = np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -80,8 +82,8 @@ def check(trial):
     trial.same("state_forward", mistakes=FORWARD, E=40 * E, ids=ids, t=t)
     dstate = rng.standard_normal(3)
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=40 * E, ids=ids, t=t)
-    short = 40 * E  # beside a short row, scores of others lie far above its own
-    short[ids[t]] /= 40
+    short = 4000 * E  # beside a short row, scores of others lie far above its own
+    short[ids[t]] /= 4000
     trial.same("state_forward", mistakes=FORWARD, E=short, ids=ids, t=t)
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=short, ids=ids, t=t)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -94,6 +95,14 @@ def home(lesson: Path | None) -> Path:
     return folder.parent if folder.name == "lessons" else folder
 
 
+def from_here(path: Path) -> str:
+    """A path as one would write it in the present folder, which need not be that of the course."""
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # it is on another drive of Windows
+        return path.as_posix()
+
+
 def figures_folder(options: Options) -> Path:
     """Where in that folder figures go: build/figures, and of a --quick or --text run one below.
 
@@ -115,8 +124,7 @@ def save_figure(figure, name: str) -> Path:
     from scratch_embed import plot  # here, so that lessons without figures do not load matplotlib
 
     record = current()
-    place = figures_folder(record.options) / name
-    path = home(record.path) / place
+    path = home(record.path) / figures_folder(record.options) / name
     try:
         plot.save(figure, path)
     except OSError as error:
@@ -124,7 +132,7 @@ def save_figure(figure, name: str) -> Path:
         print(f"The figure {name} is not saved. {sentence(error)}", file=sys.stderr)
         return path
     record.figures.append((path, record.cell))
-    record.put(f"  figure     {place.as_posix()}", picture=path, words=_words(figure))
+    record.put(f"  figure     {from_here(path)}", picture=path, words=_words(figure))
     return path
 
 

@@ -143,10 +143,15 @@ def _update(artists, values: dict) -> dict[str, str]:
     lengths = np.linalg.norm(found.tables[now], axis=1)
     return {
         "loss": f"{loss:.3f} (healthy {healthy.losses[now]:.3f})",
-        "beats a plain guess": f"{'yes' if loss < uniform else 'no'} ({uniform:.3f})",
-        "beats the frequencies": f"{'yes' if loss < unigram else 'no'} ({unigram:.3f})",
+        "beats a plain guess": _beats(loss, uniform),
+        "beats the frequencies": _beats(loss, unigram),
         "lengths of rows": f"{lengths.min():.2f} to {lengths.max():.2f}",
     }
+
+
+def _beats(loss: float, baseline: float) -> str:
+    """By digits that are shown: what is equal but for rounding does not."""
+    return f"{'yes' if round(loss, 3) < round(baseline, 3) else 'no'} ({baseline:.3f})"
 
 
 SIMULATION = Simulation(

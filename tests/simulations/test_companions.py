@@ -174,6 +174,16 @@ def test_each_damage_does_what_its_notice_says():
     assert ends["one column"] < unigram < uniform < ends["rows shuffled"]
 
 
+@pytest.mark.parametrize("damage", ["-1 forgotten", "all rows start at 0"])
+def test_what_equals_a_plain_guess_but_for_rounding_does_not_beat_it(damage):
+    told = {
+        dict(Scene(load("break_it"), damage=damage, step=step).numbers)["beats a plain guess"]
+        for step in break_it.STOPS
+        if step >= 50
+    }
+    assert told == {"no (3.178)"}
+
+
 def test_the_tape_ends_on_the_gradient_of_backward_in_two_parts():
     walk, table = tape.walked()
     scene = Scene(load("tape"), step=len(walk))

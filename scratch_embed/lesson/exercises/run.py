@@ -43,6 +43,7 @@ def check(job: Job) -> dict[str, Any]:
 
 def check_all(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """The verdicts on several files, in one process as long as none of them brings it down."""
+    jobs = [job._replace(seconds=_limit(job)) for job in jobs]
     verdicts: list[dict[str, Any]] = []
     while len(verdicts) < len(jobs):
         verdicts += _run(list(jobs[len(verdicts) :]))
@@ -54,7 +55,7 @@ def _run(jobs: list[Job]) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="exercise_", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "jobs.json").write_text(json.dumps([_told(job) for job in jobs]), "utf-8")
-        code, errors = _process(folder, sum(map(_limit, jobs)) + GRACE)
+        code, errors = _process(folder, sum(job.seconds for job in jobs) + GRACE)
         verdicts = [json.loads(line) for line in _read(folder / "verdicts.jsonl").splitlines()]
         if len(verdicts) < len(jobs):
             faults = _read(folder / "faults.txt")
@@ -69,12 +70,19 @@ def _told(job: Job) -> dict[str, Any]:
         "exercise": str(job.exercise.path.resolve()),
         "file": str(job.file.resolve()),
         "timed": job.timed,
-        "seconds": _limit(job),
+        "seconds": job.seconds,
     }
 
 
 def _limit(job: Job) -> float:
-    return job.exercise.seconds if job.seconds is None else job.seconds
+    """Seconds by the clock; more where several programs want each core, for all takes longer."""
+    if job.seconds is not None:
+        return job.seconds
+    try:
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # as on Windows
+        busy = 1.0
+    return round(job.exercise.seconds * min(max(busy, 1.0), 10.0))
 
 
 def _process(folder: Path, seconds: float) -> tuple[int | None, str]:
@@ -103,7 +111,7 @@ def _ended(job: Job, code: int | None, faults: str) -> dict[str, Any]:
         line = function.lineno if function else None
     reason = faults.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
     if code is None or reason.startswith("Timeout"):
-        sentence = f"this was still running after {_limit(job):g} s: does a loop ever end?"
+        sentence = f"this was still running after {job.seconds:g} s: does a loop ever end?"
     elif reason:
         sentence = f"this crashed Python itself ({reason})"
     else:

@@ -54,6 +54,8 @@ FIRST = [
     *of(
         "lookup_forward",
         ("negative ids wrap", "ids.min() < 0 or ", "", "must raise IndexError for id -1"),
+        ("several axes in another order", "    return E[ids]\n",
+         "    return E[ids.T].reshape(*ids.shape, E.shape[1])\n", "and should be"),
         ("one id refused", "ids.min() < 0", "(ids == -1).any()", "IndexError for id -3"),
         ("another error", "raise IndexError", "raise ValueError", "raises ValueError: ids must"),
         ("no check at all", "ids.size and", "False and", "must raise IndexError for id -1"),

@@ -46,6 +46,11 @@ LATER = [
         ("the same list", "    out, i = [], 0\n",
          "    out, i = [], 0\n    if tuple(pair) not in pairwise(tokens):\n        return tokens\n",
          "hands back the list that it was given"),
+        ("cut at a mark", "    out, i = [], 0\n",
+         ("    mark = chr(0x2581)\n"
+         "    return mark.join(['', *tokens, '']).replace(mark.join(['', *pair, '']),\n"
+         "        mark + ''.join(pair) + mark).split(mark)[1:-1]\n    out, i = [], 0\n"),
+         "merge"),
         ("a token used twice", "i += 2", "i += 1", "merge uses a token twice"),
         ("last token lost", "while i < len(tokens)", "while i < len(tokens) - 1",
          "merge loses the last token"),

@@ -124,7 +124,12 @@ def test_importing_the_engine_loads_neither_numba_nor_matplotlib():
     assert done.stdout.strip() == "set()", done.stdout + done.stderr
 
 
-def test_save_figure_draws_into_build_and_refuses_odd_names(tmp_path, capsys):
+@pytest.mark.parametrize(("here", "told"), [(".", ""), ("lessons", "../"), ("build", "")])
+def test_save_figure_draws_into_build_and_refuses_odd_names(
+    tmp_path, capsys, monkeypatch, here, told
+):
+    (tmp_path / here).mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / here)
     extra = (
         "from scratch_embed import plot\nfrom scratch_embed.lesson import save_figure\n"
         "fig, ax = plot.figure()\nax.plot(h)\nsave_figure(fig, 'h.png')\n"
@@ -136,4 +141,5 @@ def test_save_figure_draws_into_build_and_refuses_odd_names(tmp_path, capsys):
     assert path == tmp_path / "build" / "figures" / "h.png"
     assert path.read_bytes().startswith(b"\x89PNG")
     out = capsys.readouterr().out
-    assert "name must be like" in out and "figure     build/figures/h.png" in out
+    place = "figures/h.png" if here == "build" else f"{told}build/figures/h.png"
+    assert "name must be like" in out and f"figure     {place}" in out
