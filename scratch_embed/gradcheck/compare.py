@@ -27,12 +27,13 @@ from scratch_embed.gradcheck.numeric import (
 )
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.point import Point
-from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG, Row
+from scratch_embed.gradcheck.report import KINK, NO_NUMBER, NOISE, OK, SURROGATE, UNUSED, WRONG, Row
 
 # Entries of the gradient this much smaller than its largest are not asked to stand out from noise.
 NEGLIGIBLE = 1e-6
 # A gradient up to this and below the rounding of the loss is what rounding leaves of an exact 0.
 REMAINDER = 1e-12
+NOTHING = 1e-6  # noise above that hides whether it is 0
 
 
 def measure(point: Point, methods: list[str], places: list[Place]):
@@ -63,7 +64,16 @@ def measure(point: Point, methods: list[str], places: list[Place]):
 def judge(
     point: Point, place: Place, found: dict[str, Measured], rtol: float, largest: float
 ) -> Row:
-    """The verdict on one place, by the most exact method that was used.
+    """The verdict on one place, by the most exact method that was used."""
+    row = _judged(point, place, found, rtol, largest)
+    untold = row.verdict == WRONG and np.isnan(row.numeric) and np.isfinite(row.analytic)
+    return row._replace(verdict=NO_NUMBER) if untold else row
+
+
+def _judged(
+    point: Point, place: Place, found: dict[str, Measured], rtol: float, largest: float
+) -> Row:
+    """The same, where what is no number is not what it should be.
 
     A step that suits most functions is too long for some, such as log near 0. So where a real step
     disagrees, shorter ones are asked before anybody is blamed; `found` then holds what they say.
@@ -164,8 +174,8 @@ class _Said(NamedTuple):
             drowned = noise > 0.01 * max(size, NEGLIGIBLE * self.largest)
             remainder = self.point.remainder[self.place.position]
             nothing = abs(self.analytic) <= min(REMAINDER, 8 * self.point.noise, remainder)
-            if nothing and not self.zero:  # then noise is measured by what cotangents would give
-                drowned = noise > 0.01 * max(size, self.largest, 1.0)
+            if nothing and not self.zero:  # 0 has no size, and a large loss may hide any gradient
+                drowned = noise > max(0.01 * size, 0.01 * self.largest, NOTHING)
             if agrees and drowned and not (nothing and self.zero):
                 verdict = NOISE
         label, index = self.point.name(self.place.position), self.place.index

@@ -34,7 +34,7 @@ from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, answers, looked_up, plain, same_bits
+from scratch_embed.gradcheck.walk import Part, answers, looked_up, plain, rounds, same_bits
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
@@ -52,8 +52,8 @@ def diagnose(point, agrees: bool = False) -> list[Cause]:
     found += map(writer, point.walk.overwrites)
     if not found:
         found += writes_inputs(point) or unsteady(point)
-    if not found and point.coarse:
-        return [rounded(point.coarse)]
+    if not found and (coarse := point.coarse or next(filter(rounds, point.walk.parts), None)):
+        return [rounded(coarse)]
     if not found:
         found += point.guilty or off_the_tape(point) or assigned(point)
     if not found:
@@ -331,9 +331,10 @@ def _of_lookup(part: Part) -> np.ndarray | None:
 
 def rounded(part: Part) -> Cause:
     """What answers in single precision hides from every nudge whether its backward is right."""
-    op = part.node.name.removesuffix("_backward")
+    op, kind = part.node.name.removesuffix("_backward"), part.out.dtype
+    does = "rounds to float32" if kind in (float, complex) else f"answers in {kind}"
     sentence = (
-        f"forward of {op} answers in {part.out.dtype}, though what it is given is float64, so most "
+        f"forward of {op} {does}, though what it is given is float64, so most "
         "of a nudge is rounded away: let it keep the dtype of its input, and check again"
     )
     return Cause("single precision", part.node.name, sentence)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 OK, UNUSED, WRONG = "ok", "unused", "WRONG"
 SURROGATE = "as documented"  # followed by the option: differs from the derivative on purpose
 KINK, CORNER, NOISE = "on a kink", "at a corner", "cannot tell"
+NO_NUMBER = "no number"
+UNTOLD = KINK, NOISE, NO_NUMBER
 
 NOTES = {
     UNUSED: "in rows that nothing used, exactly 0, as it must be",
@@ -20,6 +22,10 @@ NOTES = {
     NOISE: (
         "hidden by rounding in the loss (noise). Take a large constant out of the loss, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
+    ),
+    NO_NUMBER: (
+        "where a nudge makes the loss no number, as at the end of its domain or beside an "
+        "infinity: check where it is one on both sides"
     ),
 }
 ON_PURPOSE = "differing from the derivative on purpose, by their stated formula"
@@ -41,7 +47,7 @@ class Row(NamedTuple):
     numeric: float  # by nudging; for a surrogate, what its stated formula makes of it
     difference: float  # |analytic - numeric|
     tolerance: float
-    verdict: str  # OK, UNUSED, WRONG, KINK, CORNER, NOISE, or SURROGATE and its option
+    verdict: str  # one of the above; SURROGATE with its option
     noise: float = 0.0  # how much of `numeric` may be rounding; part of the tolerance
     true: float | None = None  # the derivative itself, where the gradient is a surrogate
     whole: int = 0  # uses by operations that take the whole tensor; the others are ids that name it
@@ -121,12 +127,12 @@ class Report:
     @property
     def told(self) -> bool:
         """Whether anything could be told: not all is hidden by rounding or on a kink."""
-        return any(row.verdict not in (KINK, NOISE) for row in self.rows)
+        return any(row.verdict not in UNTOLD for row in self.rows)
 
     @property
     def blind(self) -> bool:
         """Whether nothing could be told along a direction, which is to stand for all entries."""
-        return any(row.index is None and row.verdict in (KINK, NOISE) for row in self.rows)
+        return any(row.index is None and row.verdict in UNTOLD for row in self.rows)
 
     @property
     def excused(self) -> bool:

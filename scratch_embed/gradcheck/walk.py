@@ -12,6 +12,7 @@ from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.tensor import Node, Tensor, tape
 from scratch_embed.watch import arrays
 
+ASIDE = 1.23456789e-3  # no number that float32 holds
 HUGE = 1e150  # beside the rest of a table
 
 
@@ -117,6 +118,22 @@ def looked_up(part: Part) -> np.ndarray | None:
     others = ~np.isin(np.arange(len(shown)), ids)
     shown = np.where(others[:, None], HUGE * shown, shown / HUGE)
     return ids if _are_rows(_told(part, shown), shown, ids) else None
+
+
+def rounds(part: Part) -> bool:
+    """Whether forward rounds to float32 somewhere, whatever it is given: then it answers with
+    numbers that float32 holds, also a little aside, where no number that it is given is such."""
+    at = part.tensor.data
+    if at.dtype.kind != "f":
+        return False
+    aside = ASIDE * np.random.default_rng(0).standard_normal(at.shape) * np.maximum(np.abs(at), 1)
+    outs = [part.out, *(_told(part, at + k * aside) for k in (1, 1 / 3, -1))]
+    if any(out is None for out in outs):
+        return False
+    changed = np.any([out != part.out for out in outs], axis=0)
+    with np.errstate(all="ignore"):
+        single = all((out == out.astype(np.float32))[changed].all() for out in outs)
+    return single and len({out[changed].tobytes() for out in outs}) == len(outs)  # or it jumps
 
 
 def _told(part: Part, table: np.ndarray) -> np.ndarray | None:

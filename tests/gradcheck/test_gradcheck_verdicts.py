@@ -9,7 +9,7 @@ from scratch_embed import Embedding, Tensor, differentiable, kernels
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import catalogue, exact, gradcheck, reentrant, slopes, step_study
 from scratch_embed.gradcheck.numeric import METHODS
-from scratch_embed.gradcheck.report import KINK, NOISE, OK, SURROGATE, UNUSED, WRONG
+from scratch_embed.gradcheck.report import KINK, NO_NUMBER, NOISE, OK, SURROGATE, UNUSED, WRONG
 from tests.gradcheck import planted
 
 IDS = planted.IDS
@@ -177,6 +177,46 @@ def test_a_complex_step_that_is_a_little_off_blames_nobody(seed):
     x = Tensor(10 * np.random.default_rng(seed).standard_normal((4, 4)), requires_grad=True)
     for method in ("all", "complex"):
         assert gradcheck(lambda x: F.sigmoid(softplus(x)), x, method=method, seed=seed).agrees
+
+
+@pytest.mark.parametrize("constant", [1e4, 1e8])
+@pytest.mark.parametrize("method", ["central", "richardson"])
+def test_a_large_loss_hides_whether_a_gradient_is_0(constant, method):
+    """Its rounding is larger than the slope that a backward of zeros leaves out."""
+    forgot = differentiable(lambda x: (np.tanh(x), ()), lambda d, _: np.zeros_like(d), "forgot")
+    for seed in range(5):
+        x = leaf(3, 3, seed=seed)
+        report = gradcheck(lambda x: forgot(x) * 1e-4 + constant, x, method=method, seed=seed)
+        assert not report.passed and not any(row.verdict == OK for row in report.rows)
+    assert gradcheck(lambda x: F.softmax(x[:, :1]) + 10.0, x, method=method).passed  # a right 0
+
+
+def test_a_nudge_that_makes_the_loss_no_number_blames_nobody():
+    report = gradcheck(lambda x: x**1.5, of(0.0, 1.0))  # right of 0 only
+    assert report.agrees and [row.verdict for row in report.rows] == [NO_NUMBER, OK]
+    masked = Tensor([[1.0, -np.inf, 2.0]], requires_grad=True, name="scores")
+    report = gradcheck(F.log_softmax, masked)
+    assert report.agrees and not report.passed
+    assert "a nudge makes the loss no number" in str(report) and "no pass" in str(report)
+    nan = differentiable(lambda x: (np.sqrt(x), x), lambda d, x: d * np.nan * x, name="nan")
+    assert not gradcheck(nan, of(0.0, 1.0)).agrees
+
+
+@pytest.mark.parametrize("slope", [1.0, 1.1])
+def test_a_forward_that_rounds_within_is_told(slope):
+    """It answers in float64, and "transposed" or "wrong slope" was the cause told."""
+
+    def forward(x):
+        out = np.zeros(x.shape)
+        for row, numbers in zip(out, np.asarray(x, np.float32)):
+            row[:] = np.exp(numbers)
+        return out, x
+
+    op = differentiable(forward, lambda d, x: slope * d * np.exp(x), name="my_exp")
+    for seed in (0, 1):
+        report = gradcheck(op, leaf(3, 2, seed=seed), seed=seed)
+        assert [cause.name for cause in report.causes] == ["single precision"]
+        assert "forward of my_exp rounds to float32" in report.causes[0].sentence
 
 
 @pytest.mark.parametrize("scale", [20.0, 60.0])
