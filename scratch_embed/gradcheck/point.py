@@ -196,6 +196,7 @@ class Point:
         single = (p for p in self.walk.parts if p.out.dtype in (np.float32, np.complex64))
         return next(single, None)
 
+    @np.errstate(all="ignore")  # of a loss that is no number
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:
         if not tensor.size or tensor in self.original:  # there a table is edited along the way
             return floor
