@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numba
@@ -356,3 +357,25 @@ def test_what_one_is_taken_from_keeps_the_digits_that_are_left():
     z = Tensor([[10.0, 0.0], [0.0, 1.0]], requires_grad=True)
     told = trace(F.cross_entropy(z, [0, 1], reduction="sum")).entry(2, (0, (0, 0))).text(True)
     assert "0.9999546 - 1" in told, told
+
+
+OWN = differentiable(
+    lambda x: (np.tanh(x).sum(1), x), lambda d, x: d[:, None] * (1 - np.tanh(x) ** 2), name="own"
+)
+STEPS = differentiable(lambda x: (np.where(x > 0, 3 * x, 1.0), x), lambda d, x: 0 * d, name="steps")
+
+
+@pytest.mark.parametrize(
+    ("op", "number", "told"),
+    [
+        (OWN, 0.5, ""),
+        (OWN, 1e-9, ""),
+        (OWN, 9.5, ", up to .* of rounding"),
+        (STEPS, 0.0, "; a shorter one says otherwise"),
+    ],
+)
+def test_a_measured_derivative_says_how_well_it_is_known(op, number, told):
+    x = Tensor([[number, 0.7, 1.3]], requires_grad=True, name="x")
+    walk = trace(op(x).sum())
+    said = walk.entry(len(walk), (0, (0, 0))).lines[0].parts[0].stages[0]
+    assert re.fullmatch(rf"measured, by a nudge of \S+?{told}", said)

@@ -77,30 +77,42 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
         return quotient(lambda h: rerun(at, {place: moved(array, index, h)}), h)
 
     with np.errstate(all="ignore"):  # it may lead to where there is no number
-        h = 1.0 if linear else _settled(slope, at.out, abs(float(array[index])))
+        h, settled = (1.0, True) if linear else _settled(slope, at.out, abs(float(array[index])))
         found = slope(h)
     places = np.argwhere(found)
-    told = "1" if linear else f"measured, by a nudge of {h:.2g}"
-    return Slopes(places, taken(found, places), lambda o: (told,), measured=not linear)
+
+    def told(o: Index) -> tuple[str]:
+        if linear:
+            return ("1",)
+        doubt = 8 * EPS * abs(float(at.out[o])) / h
+        if not settled:
+            how = "; a shorter one says otherwise"
+        else:
+            how = f", up to {doubt:.1g} of rounding" * (doubt > 1e-4 * abs(float(found[o])))
+        return (f"measured, by a nudge of {h:.2g}{how}",)
+
+    return Slopes(places, taken(found, places), told, measured=not linear)
 
 
-def _settled(slope: Callable[[float], np.ndarray], out: np.ndarray, x: float) -> float:
-    """A nudge of x that a shorter one bears out, beyond rounding: sin(100,000 x) wants one of its
-    own, and so does a number near 0."""
+def _settled(slope: Callable[[float], np.ndarray], out: np.ndarray, x: float) -> tuple[float, bool]:
+    """A nudge of x that a shorter one bears out, beyond rounding, and whether there is one.
+
+    sin(100,000 x) wants a nudge of its own, and so does a number near 0; at a jump none is.
+    """
     own = OWN * (x or 1.0)
     h = min(H, max(NEAREST, own))
     if own < NEAREST:
         near = slope(own)
         if (EPS * np.abs(out) / own <= 1e-6 * np.abs(near))[near != 0].all():
-            return own
-    found = slope(h)
+            return own, True
+    found, settled = slope(h), True
     while h > NEAREST:
         shorter = slope(h / CLOSER)
         doubt = 1e-6 * np.abs(shorter) + 8 * EPS * np.abs(out) * CLOSER / h
         if not (np.abs(found - shorter) > doubt).any():
-            break
-        h, found = h / CLOSER, shorter
-    return h
+            return h, True
+        h, found, settled = h / CLOSER, shorter, False
+    return h, settled
 
 
 RULES: dict[Callable, Rule] = dict.fromkeys(entrywise.UNARY, entrywise.unary) | {
