@@ -120,6 +120,8 @@ def _check_files(arguments: argparse.Namespace, simulation, values: dict) -> Non
     for file in (arguments.html, arguments.png, arguments.gif):
         if file is not None:
             check_writable(file)
+    if arguments.html is not None:
+        check_ending(arguments.html, [".html", ".htm"], "a page")
 
 
 def _picture(scene, path: str):

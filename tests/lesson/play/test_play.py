@@ -319,6 +319,7 @@ def test_what_play_shows_as_a_moving_picture(only_ours, tmp_path):
         (["lookup", "--port", "70000"], "--port is 70000; it goes from 0 to 65535"),
         (["lookup", "--png", "x.png", "--port", "8000"], "--port is for the browser, which is not"),
         (["lookup", "--html", ""], "is a folder"),
+        (["lookup", "--html", "photo.png"], "photo.png ends in '.png'; a page ends in .html"),
         (["lookup", "--html", "x.png", "--png", "./x.png"], "./x.png would be written twice"),
         (["lookup", "--set", "word=dog", "--set", "word=cat"], "word is set twice"),
         (["lookup", "--window", "--no-browser"], "--no-browser is for the browser, which is not"),
