@@ -61,6 +61,10 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
         array = np.asarray(got)
     except ValueError:
         raise Wrong(f"{what} is a ragged list: its rows differ in length", **place) from None
+    except Exception as error:  # noqa: BLE001  a tensor of some library, which says so in any way
+        kind, said = type(got).__name__, str(error).partition("\n")[0]
+        sentence = f"{what} is a {kind}, which does not become an array ({said})"
+        raise Wrong(sentence, named=True, **place) from None
     if array.dtype.kind not in "biuf":
         kind = f"an array of {array.dtype}" if array.ndim else f"of type {type(got).__name__}"
         raise Wrong(f"{what} is {kind} and not an array of real numbers", **place)
@@ -77,7 +81,7 @@ def _shapes(results: Any) -> list[tuple[int, ...]]:
     """The shapes of several results; none where one of them is ragged."""
     try:
         return [np.shape(result) for result in results]
-    except ValueError:
+    except Exception:  # noqa: BLE001  see `fit`
         return []
 
 

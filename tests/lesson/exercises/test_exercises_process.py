@@ -40,6 +40,10 @@ BROKEN = {
     "shape": (HEAD + "    return np.zeros((2, 2))\n", 5, "(2, 2) and must have shape (3, 2)"),
     "text": (HEAD + "    return 'rows'\n", 5, "is of type str and not an array of real numbers"),
     "ragged": (HEAD + "    return [[1], [1, 2]]\n", 5, "its rows differ in length"),
+    "tensor": (
+        HEAD + "    from scratch_embed import Tensor\n"
+        "    return Tensor(np.zeros((num_rows, 2)), requires_grad=True)\n", 6,
+        "is a Tensor, which does not become an array (NumPy would make"),
     "error": (HEAD + "    x = ids\n    return dout[x, 9]\n", 6, "IndexError: index 9 is out"),
     "recursion": (HEAD + "    return lookup_backward(dout, ids, num_rows)\n", 5, "calls itself"),
     "memory": (HEAD + "    return np.ones(10**15)\n", 5, "more memory than there is"),
