@@ -262,7 +262,7 @@ def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
 
 def _scaled(ratio: float, answer: float, asked: str) -> str:
     digits = f"{abs(answer):.5e}".partition("e")[0].replace(".", "").rstrip("0")
-    if len(digits) < 2:  # 4,000 beside 4 may be anything
+    if len(digits) < 2 or not ratio:  # 4,000 beside 4 may be anything; 1e-320 beside 4,096 is 0
         return ""
     large, times = ("large", ratio) if ratio > 1 else ("small", 1 / ratio)
     if BYTE.search(asked):

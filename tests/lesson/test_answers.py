@@ -160,3 +160,10 @@ def test_a_count_is_right_to_the_last_one_whatever_its_type(answer):
 
 def test_a_sum_of_zero_that_rounding_left_a_trace_of_is_zero():
     assert judge("0", 2.8e-17).right and not judge("0", 2.8e-7).right
+
+
+@pytest.mark.parametrize("typed", ["1e-320", "-5e-324", "1e308", "1/9e999", "1e-320 MB", "9" * 400])
+@pytest.mark.parametrize("answer", [4096, 4095.5, -0.3, 1e300])
+@pytest.mark.parametrize("asked", ["How many parts?", "How many MB?", "in percent?"])
+def test_numbers_at_the_ends_of_float64_are_answers_like_others(typed, answer, asked):
+    assert not judge(typed, answer, asked=asked).right
