@@ -56,6 +56,7 @@ ALONE = f"{AGREES}, by a nudge of this step alone; beside the loss it is too sma
 ASTRAY = f"{DIFFERS}, as what arrives does: this step is right"
 KINK = "on a kink, where it lies between the slopes from left and right; one entry tells no more"
 KINKS = "on a kink of several numbers at once, where none is right; this step is right by itself"
+OWN_KINK = "on a kink, where this step is right by itself; of what arrives its own step tells"
 PIECE = "on a kink of several numbers at once; it is the slope of this step at a place beside it"
 
 
@@ -181,10 +182,12 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
     fine = asked.in_double() if asked.single else value  # of which float32 rounds more away
     right = _near(alone, value, asked.single) or _near(alone, fine, asked.single)
     if right or _agrees_nearer(way, noise, value, alone):
-        return KINKS if _is_kink(asked.loss(), found.noise) else ASTRAY
+        if _is_kink(asked.loss(), found.noise):
+            return KINKS
+        return OWN_KINK if is_kink(way, None, noise) else ASTRAY
     if is_kink(way, asked.value, noise):
         same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it
-        return KINK if same else f"{ASTRAY} by itself, on a kink"
+        return KINK if same else OWN_KINK
     return PIECE if is_kink(way, None, noise) and _is_right_beside(asked) else DIFFERS
 
 

@@ -379,3 +379,40 @@ def test_a_measured_derivative_says_how_well_it_is_known(op, number, told):
     walk = trace(op(x).sum())
     said = walk.entry(len(walk), (0, (0, 0))).lines[0].parts[0].stages[0]
     assert re.fullmatch(rf"measured, by a nudge of \S+?{told}", said)
+
+
+def ties(name: str, axis: int, lost: float = 1.0):
+    """The largest or smallest along an axis; ties share what arrives equally, as torch.amax."""
+
+    def forward(x):
+        best = getattr(x, name)(axis, keepdims=True)
+        return best, (x, best)
+
+    def backward(dout, saved):
+        hit = saved[0] == saved[1]
+        return lost * dout * hit / hit.sum(axis, keepdims=True)
+
+    return differentiable(forward, backward, name=f"{name}_{axis}")
+
+
+def told_of(walk) -> dict[str, set[str]]:
+    """What is said of the entries of each step, by its operation."""
+    told = {}
+    for number, step in enumerate(walk.backward, start=len(walk.forward) + 1):
+        for index in np.ndindex(step.parts[0].value.shape):
+            (said,) = (
+                line.whole.partition(": ")[2]
+                for line in walk.entry(number, (0, index)).lines
+                if line.whole.startswith("backward made")
+            )
+            told.setdefault(walk.forward_of[step.name].op, set()).add(said)
+    return told
+
+
+@pytest.mark.parametrize("data", [np.ones((3, 3)), [[0.0, 1, 0], [1, 0, 1], [0, 0, 0]]])
+def test_ties_of_two_operations_are_not_told_to_differ(data):
+    x = Tensor(np.array(data), requires_grad=True, name="x")
+    walk = trace(ties("max", 1)(ties("min", 0)(x)).sum())
+    assert not any("DIFFERS" in said for all_said in told_of(walk).values() for said in all_said)
+    wrong = trace(ties("max", 1, lost=-1.0)(ties("min", 0)(x)).sum())
+    assert any("DIFFERS" in said for said in told_of(wrong)["max_1"])

@@ -89,7 +89,7 @@ def test_a_right_step_on_a_kink_is_not_blamed_for_a_wrong_one_behind_it():
     wrong = own("cubed", lambda x: (x + 1) ** 3, lambda x: (x + 1) ** 2 - 5)
     kept = own("relu", lambda x: np.maximum(x, 0), lambda x: x >= 0)
     told = verdict(wrong(kept(Tensor([0.0, 0.5], requires_grad=True))).sum())
-    assert "this step is right by itself, on a kink" in told
+    assert told.startswith("on a kink, where this step is right by itself; of what arrives")
 
 
 def test_float32_behind_a_step_that_answers_none():

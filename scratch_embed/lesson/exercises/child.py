@@ -11,6 +11,8 @@ import io
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from scratch_embed.lesson.exercises.judge import Quit, TooMuch, judge
@@ -53,13 +55,30 @@ def main(folder: str) -> None:
         for job in jobs:
             faulthandler.dump_traceback_later(job["seconds"], exit=True, file=faults)
             sys.stdout = sys.stderr = paper = Paper()
-            verdict = judge(job["exercise"], job["file"], job["timed"])
+            with _beside(Path(job["file"]).parent):
+                verdict = judge(job["exercise"], job["file"], job["timed"])
             if os.getpid() != here:  # a child that the file made, and let run on
                 leave(0)
             faulthandler.cancel_dump_traceback_later()
             verdicts.write(json.dumps({**verdict, "printed": paper.text}) + "\n")
             verdicts.flush()
     leave(0)
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """A block that may import the files of a folder, as a learner's other answers, and leaves
+    neither their modules nor a __pycache__ behind."""
+    paths, writes, sys.dont_write_bytecode = list(sys.path), sys.dont_write_bytecode, True
+    sys.path.append(str(folder))  # last: no file there takes the place of a library
+    try:
+        yield
+    finally:
+        sys.path[:], sys.dont_write_bytecode = paths, writes
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if file and Path(file).parent == folder:
+                del sys.modules[name]
 
 
 def _keep_within(size: int) -> None:

@@ -41,7 +41,7 @@ def _main(scripts: Path, arguments: argparse.Namespace) -> int:
     exercises = find(scripts)
     if not exercises:
         raise UsageError(f"there are no exercises in {shown_path(scripts)}.")
-    desk = Desk(_folder(arguments.folder, scripts))
+    desk = Desk(_folder(_folder_of(arguments), scripts))
     if arguments.all:
         return _check_all(exercises, desk)
     if arguments.name is None:
@@ -78,6 +78,18 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     if arguments.all and arguments.name is not None:
         raise UsageError(f"--all checks every exercise; leave out {arguments.name}, or --all.")
     return arguments
+
+
+def _folder_of(arguments: argparse.Namespace) -> str:
+    """The folder that is meant: that of the file, where one is named by a path."""
+    file = Path(arguments.name or "")
+    if file.suffix != ".py" or file.parent == Path():
+        return arguments.folder
+    if not file.is_file():
+        raise UsageError(f"{file} is no file; to begin an exercise give its name alone.")
+    if arguments.folder != FOLDER and Path(arguments.folder).resolve() != file.parent.resolve():
+        raise UsageError(f"{file} is not in --folder {arguments.folder}; leave one of them out.")
+    return str(file.parent)
 
 
 def _folder(folder: str, scripts: Path) -> Path:

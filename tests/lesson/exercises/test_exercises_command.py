@@ -63,6 +63,36 @@ def test_a_learner_begins_fails_reads_hints_and_solves(ask, tmp_path):
     assert code == 0 and f"1 of {len(EXERCISES)} solved" in out and "not begun" in out
 
 
+def test_a_file_that_is_named_by_its_path_is_the_one_that_is_checked(ask, tmp_path):
+    wrong = RIGHT.replace("np.add.at(dE, ids, dout)", "dE[ids] += dout")
+    for folder, text in (("exercises", RIGHT), ("old", wrong)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{NAME}.py").write_text(text, encoding="utf-8")
+    assert ask(f"{NAME}.py")[0] == ask(f"exercises/{NAME}.py")[0] == 0
+    code, out = ask(f"old/{NAME}.py")
+    assert code == 1 and "overwritten" in out and "--folder=old" in out
+    assert ask(str(tmp_path / "old" / f"{NAME}.py"), "--folder", "old")[0] == 1
+    code, out = ask(f"nowhere/{NAME}.py")
+    assert code == 2 and "is no file; to begin an exercise give its name alone" in out
+    code, out = ask(f"old/{NAME}.py", "--folder", "elsewhere")
+    assert code == 2 and "is not in --folder elsewhere" in out
+    assert not (tmp_path / "nowhere").exists() and not (tmp_path / "elsewhere").exists()
+
+
+def test_an_answer_may_import_another_that_lies_beside_it(ask, tmp_path):
+    """No file there takes the place of a library, though, and nothing else is written there."""
+    folder = tmp_path / "exercises"
+    folder.mkdir()
+    (folder / "json.py").write_text("raise RuntimeError", encoding="utf-8")
+    (folder / "mine.py").write_text(RIGHT, encoding="utf-8")
+    text = "import json\nfrom mine import lookup_backward as mine\n"
+    text += "def lookup_backward(dout, ids, num_rows):\n    return mine(dout, ids, num_rows)\n"
+    (folder / f"{NAME}.py").write_text(text, encoding="utf-8")
+    code, out = ask(NAME)
+    assert code == 0 and "solved" in out
+    assert not (folder / "__pycache__").exists()
+
+
 @pytest.mark.parametrize("columns, told", [(60, False), (80, False), (100, True)])
 def test_the_list_is_a_line_an_exercise_or_says_what_to_write(ask, monkeypatch, columns, told):
     monkeypatch.setenv("COLUMNS", str(columns))
