@@ -108,7 +108,7 @@ def unigram_bits(counts, ids, text):
 
 counts = np.array([3, 1])
 share = worked.line("share of token 0", "(3 + 1) / (4 + 2)", 4 / 6)
-by_hand = worked.line("two of token 0", f"2 * -log2({share:.4g}) / 2", -np.log2(share))
+by_hand = worked.line("two of token 0", "2 * -log2(4/6) / 2", -np.log2(share))
 compare("bits", by_hand=by_hand, code=unigram_bits(counts, np.array([0, 0]), "aa"))
 
 # %% [markdown]

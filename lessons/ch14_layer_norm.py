@@ -139,7 +139,7 @@ mean_g = worked.mean("mean(g)", g)
 mean_gn = worked.mean("mean(g n)", worked.times("g n", g, normal))
 worked.line(
     "dx[3]",
-    f"(0.3 - {mean_g:.4g} - {normal[3]:.4g} * {mean_gn:.4g}) / {deviation:.4g}",
+    f"(0.3 - {mean_g:.6g} - {normal[3]:.6g} * {mean_gn:.6g}) / {deviation:.6g}",
     backward(g, normal, deviation)[3],
 )
 

@@ -79,7 +79,7 @@ p_true = worked.sigmoid("cat . sat", positive)
 negative = worked.dot("cat . on", C[1], O[3])
 p_false = worked.sigmoid("cat . on", negative)
 total = worked.line(
-    "loss", f"-ln {p_true:.4f} - ln(1 - {p_false:.4f})", -np.log(p_true) - np.log(1 - p_false)
+    "loss", f"-ln {p_true:.6g} - ln(1 - {p_false:.6g})", -np.log(p_true) - np.log(1 - p_false)
 )
 compare("loss", by_hand=total, code=loss(C, O, center, around, negatives))
 
@@ -91,8 +91,8 @@ compare("loss", by_hand=total, code=loss(C, O, center, around, negatives))
 
 # %%
 q = guess("How many rows of the two tables, C and O, does this one example touch?")
-e = worked.line("error of the true pair", f"{p_true:.4f} - 1", p_true - 1)
-f = worked.line("error of the false pair", f"{p_false:.4f} - 0", p_false)
+e = worked.line("error of the true pair", f"{p_true:.6g} - 1", p_true - 1)
+f = worked.line("error of the false pair", f"{p_false:.6g} - 0", p_false)
 to_sat = worked.scale("dO[sat]", e, C[1])
 to_on = worked.scale("dO[on]", f, C[1])
 to_cat = worked.sum("dC[cat]", e * O[2], f * O[3], why="the centre was in both scores")

@@ -55,11 +55,11 @@ total = X.sum()
 P = X.sum(axis=1) / total
 chance = worked.product("P(cat) P(purrs)", P[1], P[3], why="by chance")
 pmi_purrs = worked.line(
-    "PMI(cat, purrs)", f"ln({X[1, 3] / total:.4f} / {chance:.4f})", np.log(X[1, 3] / total / chance)
+    "PMI(cat, purrs)", f"ln({X[1, 3] / total:.6g} / {chance:.6g})", np.log(X[1, 3] / total / chance)
 )
 chance = worked.product("P(the) P(cat)", P[0], P[1])
 pmi_the = worked.line(
-    "PMI(the, cat)", f"ln({X[0, 1] / total:.4f} / {chance:.4f})", np.log(X[0, 1] / total / chance)
+    "PMI(the, cat)", f"ln({X[0, 1] / total:.6g} / {chance:.6g})", np.log(X[0, 1] / total / chance)
 )
 q.answer(
     "cat, purrs" if pmi_purrs > pmi_the + 1e-9 else "the, cat",

@@ -63,7 +63,7 @@ def _update(artists, values: dict) -> dict[str, str]:
     pull.set(dz, [f"{x:+.2f}" for x in dz], chosen)
     head.set_text(f"red: where a step of descent moves each row (rate {RATE})")
     return {
-        "loss": f"-ln {p[target]:.3f} = {loss:.3f}",
+        "loss": f"-ln {p[target]:.5g} = {loss:.3f}",
         "sum of dz": f"{dz.sum().round(9) + 0.0:+.3f}",
         "sum of the rows of dE": " ".join(f"{x:+.3f}" for x in dE.sum(axis=0).round(9) + 0.0),
         f"dE[{values['target']}]": " ".join(f"{x:+.3f}" for x in dE[target]),
