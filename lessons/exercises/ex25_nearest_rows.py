@@ -25,7 +25,7 @@ def nearest_rows(E, row, k):
 
     E    (V, D)  the table.
     row          who asks, in 0..V-1; not a row of zeros.
-    k            how many, at most V - 1.
+    k            how many, 0 to V - 1.
 
     The cosine is a . b / (|a| |b|), and 0 with a row of zeros. Of equal ones the lower row comes
     first.
@@ -62,6 +62,7 @@ def check(trial):
     E = np.array([[3.0, 4.0], [0.0, 0.0], [-3.0, -4.0], [6.0, 8.0]])  # cosines of 1, 0 and -1
     for row in (0, 2, 3):
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=row, k=3)
+    trial.same("nearest_rows", E=E, row=0, k=0)
 
 
 def _by(measure, itself=-np.inf):

@@ -58,6 +58,8 @@ def check(trial):
             trial.same("lazy_adam_step", mistakes=MISTAKES, E=E, m=m, v=v, rows=rows, grads=grads,
                        t=t, lr=0.01)  # fmt: skip
             trial.yours.lazy_adam_step(E, m, v, rows, grads, t, 0.01)
+    turned = {name: np.asfortranarray(a) for name, a in (("E", E), ("m", m), ("v", v))}
+    trial.same("lazy_adam_step", mistakes=MISTAKES, **turned, rows=rows, grads=grads, t=41, lr=0.01)
     tiny = {"E": np.ones((2, 2)), "m": np.zeros((2, 2)), "v": np.zeros((2, 2))}
     grads = np.full((1, 2), 1e-8)
     trial.same(

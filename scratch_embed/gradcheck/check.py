@@ -11,7 +11,7 @@ from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import wrong_aside
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.data import holding
+from scratch_embed.gradcheck.data import check_tensors, holding
 from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
@@ -164,16 +164,4 @@ def _check_arguments(tensors: tuple, mode: str, rtol: float, max_entries: int, s
         raise ValueError(f"rtol is {rtol!r}; it must be finite and not negative, as 1e-6")
     check_count(max_entries, "max_entries")
     check_count(seed, "seed", 0)
-    for position, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"argument {position} is a {type(tensor).__name__}; gradcheck nudges Tensors: "
-                "wrap it, Tensor(array, requires_grad=True), or close over it in fn"
-            )
-        if tensor.node is not None:
-            raise ValueError(
-                f"argument {position} was computed (by {tensor.node.name}), so backward leaves no "
-                "gradient in it; give the tensors it was computed from, or wrap its array anew"
-            )
-        if tensor.dtype.kind == "c":
-            raise TypeError(f"argument {position} is {tensor.dtype}; gradcheck is for real numbers")
+    check_tensors(tensors)

@@ -59,3 +59,21 @@ def reach(loss: Callable[[], float], tensor: Tensor) -> float:
         sizes = np.where(masking, 0, sizes)
         largest = float(sizes.max(initial=0))
     return largest
+
+
+def check_tensors(tensors: tuple) -> None:
+    """TypeError or ValueError for what cannot be nudged: no Tensor, one that was computed, or a
+    complex one."""
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"argument {position} is a {type(tensor).__name__}; gradcheck nudges Tensors: "
+                "wrap it, Tensor(array, requires_grad=True), or close over it in fn"
+            )
+        if tensor.node is not None:
+            raise ValueError(
+                f"argument {position} was computed (by {tensor.node.name}), so backward leaves no "
+                "gradient in it; give the tensors it was computed from, or wrap its array anew"
+            )
+        if tensor.dtype.kind == "c":
+            raise TypeError(f"argument {position} is {tensor.dtype}; gradcheck is for real numbers")

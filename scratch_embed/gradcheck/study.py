@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
-from scratch_embed.gradcheck.data import holding
+from scratch_embed.gradcheck.data import check_tensors, holding
 from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import (
     CENTRAL_STEP,
@@ -176,6 +176,7 @@ def step_study(
     >>> study.has_truncation("central"), study.has_rounding("complex")
     (True, False)
     """
+    check_tensors(tensors)
     checked = list(dict.fromkeys(t for t in tensors if t.requires_grad and t.size))
     if not checked:
         raise ValueError("no tensor given requires a gradient, so there is no derivative to study")
@@ -231,6 +232,7 @@ def exact(fn: Callable[..., Tensor], *tensors: Tensor, seed: int = 0) -> bool | 
     >>> exact(lambda E: lookup(E, [1, 1]), E), exact(tanh, E)
     (True, None)
     """
+    check_tensors(tensors)
     checked = list(dict.fromkeys(t for t in tensors if t.requires_grad))
     if not any(tensor.size for tensor in checked):
         raise ValueError("no tensor given requires a gradient, so there is nothing to compare")

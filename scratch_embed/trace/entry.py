@@ -73,7 +73,7 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
     except TypeError as error:
         return Line("", (f"{name} = {short(value)}; no terms are told: {error}",), value)
     if not len(found.places):
-        return Line(name, (short(value),), value, f"nothing in d{at.name} moves with this entry")
+        return Line(name, ("0",), 0.0, f"nothing in d{at.name} moves with this entry")
     middle = found.middle
     douts = middle.gradient(at.incoming) if middle else taken(at.incoming, found.places)
     terms = douts * found.values

@@ -148,6 +148,14 @@ def test_the_error_estimate_of_richardson_is_honest():
         assert found.error < 1e-9
 
 
+@pytest.mark.parametrize("judge", [gradcheck, step_study, exact])
+def test_what_is_no_tensor_is_told(judge):
+    with pytest.raises(TypeError, match="argument 0 is a ndarray; gradcheck nudges Tensors"):
+        judge(F.tanh, np.ones(3))
+    with pytest.raises(ValueError, match="argument 0 was computed"):
+        judge(F.tanh, leaf(3) * 2)
+
+
 def test_operations_that_are_not_analytic_are_not_blamed():
     absolute = differentiable(lambda a: (np.abs(a), (np.sign(a),)), lambda g, s: g * s[0], "abs")
     report = gradcheck(absolute, of(0.5, -2.0), method="all")

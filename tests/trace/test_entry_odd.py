@@ -416,3 +416,10 @@ def test_ties_of_two_operations_are_not_told_to_differ(data):
     assert not any("DIFFERS" in said for all_said in told_of(walk).values() for said in all_said)
     wrong = trace(ties("max", 1, lost=-1.0)(ties("min", 0)(x)).sum())
     assert any("DIFFERS" in said for said in told_of(wrong)["max_1"])
+
+
+def test_the_rule_of_an_entry_that_moves_nothing_is_0_whatever_backward_made():
+    everyone = differentiable(lambda x: (x.max(), x), lambda d, x: d * np.ones(3), name="greatest")
+    walk = trace(everyone(Tensor([1.0, 3.0, 2.0], requires_grad=True, name="x")))
+    entry = walk.entry(2, (0, (0,)))
+    assert entry.lines[0].whole == "dx[0] = 0" and "DIFFERS" in entry.text()

@@ -227,7 +227,8 @@ class Trial:
         fast = min(self._seconds(yours, arguments) for _ in range(5))
         slow = min(self._seconds(readable, arguments) for _ in range(2))
         ratio = slow / max(fast, 1e-9)
-        pace = f"{ratio:,.0f} times as fast as the readable loop, {times:g} asked"
+        shown = f"{ratio:,.0f}" if ratio >= times or ratio < 0.9 * times else f"{ratio:.3g}"
+        pace = f"{shown} times as fast as the readable loop, {times:g} asked"
         if ratio < times:
             raise Wrong(f"{name} is right, but slow: {pace}")
         self.found["speed"] = f"{1e3 * fast:.2f} ms, {pace}"
