@@ -15,11 +15,11 @@ from contextvars import copy_context
 import numpy as np
 
 from scratch_embed.arguments import check_count, check_rng_state
-from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
 from scratch_embed.optim.options import in_range
 from scratch_embed.tensor import Tensor, lean
+from scratch_embed.uninterrupted import uninterrupted
 
 
 class Learning:

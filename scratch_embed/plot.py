@@ -17,8 +17,8 @@ import numpy as np
 
 from scratch_embed.arguments import array_of
 from scratch_embed.files import check_ending, replacing
-from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.look.fonts import boxes_for_letters
+from scratch_embed.uninterrupted import uninterrupted
 
 # Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
 PALETTE = {

@@ -10,7 +10,6 @@
     instructions.py      what its words become then, written by hand
     kept.py              how it is kept on disk
     threads.py           how it is run, on one thread or on several
-    uninterrupted.py     what Ctrl-C has to wait for
 
 Code outside comes in by the functions of `tables` and `steps`; what has a loop of its own, such as
 BPE, calls `run(loop, parts, *arguments)`. Nothing outside this folder knows of Numba.

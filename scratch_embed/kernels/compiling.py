@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scratch_embed.kernels.instructions import instructions
 from scratch_embed.kernels.kept import kept, say_once
-from scratch_embed.kernels.uninterrupted import uninterrupted
+from scratch_embed.uninterrupted import uninterrupted
 
 AS_NUMPY = {"error_model": "numpy"}  # what is divided by 0 is inf or NaN, and no error half way
 SLOW = 0.5  # seconds that may pass without a word

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections import ChainMap, UserDict, deque
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from functools import lru_cache
 from itertools import chain, islice
-from types import GeneratorType, MappingProxyType, SimpleNamespace
+from types import GeneratorType, MappingProxyType, MemberDescriptorType, SimpleNamespace
 
 import numpy as np
 
 from scratch_embed.arguments import check_dict, check_flag, check_names, fitted
-from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.tensor import Tensor
+from scratch_embed.uninterrupted import uninterrupted
 from scratch_embed.watch import wrote
 
 # Containers in which nobody looks for weights, and those in which one does.
@@ -269,7 +270,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
     looked_at = (Tensor, Layer, dict, list, tuple, np.ndarray, np.random.Generator, *_foreign())
     # written here because naming np.random is what loads it
     if isinstance(thing, Layer):
-        named = vars(thing).items()
+        named = [*vars(thing).items(), *_on_the_class(thing)]
     elif isinstance(thing, dict):
         named = thing.items()
     else:
@@ -292,6 +293,21 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
                 f"{name} is a {type(inner).__name__} of layers, weights or generators, which would "
                 "neither be learned nor saved; put them in a list, tuple or dict"
             )
+
+
+def _on_the_class(layer: Layer) -> Iterator[tuple[str, object]]:
+    """(name, value) of parts that are not in vars(layer): those of its class, which all of that
+    kind share, and those in slots."""
+    for name in _names_on(type(layer)):
+        value = getattr(layer, name, None)
+        if value is not None and name not in vars(layer):
+            yield name, value
+
+
+@lru_cache(maxsize=256)
+def _names_on(kind: type) -> tuple[str, ...]:
+    held = [item for base in kind.__mro__ for item in vars(base).items()]
+    return tuple(name for name, x in held if _is_part(x) or isinstance(x, MemberDescriptorType))
 
 
 def _foreign() -> tuple[type, ...]:

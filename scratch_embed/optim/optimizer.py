@@ -11,11 +11,11 @@ import numpy as np
 from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
 from scratch_embed.kernels.steps import every_row, is_for_a_loop
 from scratch_embed.kernels.tables import Groups, apart, check_dtype
-from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.optim.groups import check_options, make_groups
 from scratch_embed.optim.options import Number
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
+from scratch_embed.uninterrupted import uninterrupted
 from scratch_embed.watch import wrote
 
 # A dense step goes over a table in blocks of rows of about this many bytes. What a formula makes on

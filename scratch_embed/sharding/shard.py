@@ -12,12 +12,12 @@ import numpy as np
 
 from scratch_embed import checkpoint
 from scratch_embed.kernels.ids import check_ids
-from scratch_embed.kernels.uninterrupted import uninterrupted
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.optim import Optimizer
 from scratch_embed.rows import RowGrad
 from scratch_embed.sharding.partition import Partition
 from scratch_embed.tensor import Tensor
+from scratch_embed.uninterrupted import uninterrupted
 
 BLOCK = 1 << 20  # numbers drawn at once while the rows of a shard are picked out of the table's
 

@@ -19,7 +19,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from scratch_embed import plot
-from scratch_embed.kernels.uninterrupted import uninterrupted
+from scratch_embed.uninterrupted import uninterrupted
 
 SIZE = (6.4, 6.6)  # inches: one column, so that a telephone shows it too
 STYLE = plot.STYLE | {

@@ -159,6 +159,25 @@ def test_layers_held_where_nobody_looks_are_told(held):
     assert outer.parameters() == []
 
 
+def test_weights_in_slots_and_on_the_class_are_found():
+    class Slotted(Layer):
+        __slots__ = ("inner", "unset", "w")
+        shared = Tensor(np.ones(2), requires_grad=True)
+
+        def __init__(self):
+            self.w = Tensor(np.zeros(3), requires_grad=True)
+            self.inner = layers.Dropout(0.5, rng=1)
+            self.other = layers.Linear(1, 1, bias=False)
+            self.name_weights()
+
+    model = Slotted()
+    names = [name for name, _ in model.named_parameters()]
+    assert sorted(names) == ["other.weight", "shared", "w"] and len(model.generators()) == 1
+    assert not model.eval().inner.training
+    model.load_state_dict({name: array + 1 for name, array in model.state_dict().items()})
+    assert model.w.data.tolist() == [1, 1, 1] and Slotted.shared.data.tolist() == [2, 2]
+
+
 def test_a_layer_that_is_a_key_is_told():
     outer = Layer()
     outer.parts = {layers.Linear(1, 1): "first"}

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "scratch_embed"
 # The floors of the house, from the ground up. A module imports only from floors below its own;
 # those that share a floor do not know of each other. A new module gets its place here.
 FLOORS = [
-    {"arguments", "files", "lengths", "look", "one_thread", "sizes", "watch"},
+    {"arguments", "files", "lengths", "look", "one_thread", "sizes", "uninterrupted", "watch"},
     {"checkpoint", "disk", "ending", "kernels", "plot", "positions", "working"},
     {"geometry", "hashing", "rows"},
     {"ops"},

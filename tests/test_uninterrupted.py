@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scratch_embed.kernels.uninterrupted import HELD, uninterrupted
+from scratch_embed.uninterrupted import HELD, uninterrupted
 from tests.kernels.processes import output
 
 
@@ -74,7 +74,7 @@ def test_an_error_while_handlers_are_changed_leaves_none_behind(heard, monkeypat
 
 AT_ANY_MOMENT = """
 import random, signal
-from scratch_embed.kernels.uninterrupted import HELD, uninterrupted
+from scratch_embed.uninterrupted import HELD, uninterrupted
 signal.signal(signal.SIGALRM, signal.default_int_handler)  # what Ctrl-C calls
 before, wait = [signal.getsignal(number) for number in HELD], random.Random(0)
 
