@@ -245,10 +245,11 @@ class Trace:
         from scratch_embed.trace.entry import backward_entry
         from scratch_embed.trace.forwards import forward_entry
 
-        at = self.steps[self.position(step) - 1]
-        choice = checked(self, step, _chosen(entry))
+        step = self.position(step)
+        choice = checked(self, step, _chosen(entry)) if step else None
         if choice is None:
             raise IndexError(f"step {step} gives no numbers to choose from")
+        at = self.steps[step - 1]
         if isinstance(at, ForwardStep):
             return forward_entry(at, choice.index)
         return backward_entry(self, at, at.parts[choice.part], choice.index)

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scratch_embed.trace.forwards import complex_entry, is_complex
-from scratch_embed.trace.nudge import nudge, value_at
+from scratch_embed.trace.nudge import TELLS, nudge, value_at
 from scratch_embed.trace.replay import Use
 from scratch_embed.trace.rule import code_lines
-from scratch_embed.trace.slopes import Slopes, entry, slopes
+from scratch_embed.trace.slopes import EPS, H, Slopes, entry, slopes
 from scratch_embed.trace.slopes.slope import MOST, factor, short, taken
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, Part
 from scratch_embed.trace.within import backward_of
@@ -73,6 +73,9 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
     except TypeError as error:
         return Line("", (f"{name} = {short(value)}; no terms are told: {error}",), value)
     if not len(found.places):
+        if found.measured and EPS * np.abs(made.out).max(initial=0) / H > TELLS * abs(value) > 0:
+            why = f"rounding hides whether d{at.name} moves with this entry, so as backward made it"
+            return Line(name, (short(value),), value, why)
         return Line(name, ("0",), 0.0, f"nothing in d{at.name} moves with this entry")
     middle = found.middle
     douts = middle.gradient(at.incoming) if middle else taken(at.incoming, found.places)

@@ -423,3 +423,21 @@ def test_the_rule_of_an_entry_that_moves_nothing_is_0_whatever_backward_made():
     walk = trace(everyone(Tensor([1.0, 3.0, 2.0], requires_grad=True, name="x")))
     entry = walk.entry(2, (0, (0,)))
     assert entry.lines[0].whole == "dx[0] = 0" and "DIFFERS" in entry.text()
+
+
+def test_what_rounding_hides_is_not_told_to_move_nothing():
+    square = differentiable(lambda x: (x * x, x), lambda d, x: 2 * d * x, name="square")
+    walk = trace(square(Tensor([1e12, 2.0], requires_grad=True, name="x")).sum())
+    rule = walk.entry(4, (0, (0,))).lines[0]
+    assert rule.value == pytest.approx(2e12, rel=1e-6) and "moves" not in rule.why
+    faint = differentiable(lambda x: (1e-11 * x + 1e3, ()), lambda d, _: 1e-11 * d, name="faint")
+    walk = trace(faint(Tensor([1.0, 2.0], requires_grad=True, name="x")).sum())
+    rule = walk.entry(4, (0, (0,))).lines[0]
+    assert rule.value == 1e-11 and rule.why.startswith("rounding hides whether")
+
+
+def test_a_step_that_computes_nothing_has_no_entry():
+    x = Tensor([1.0], requires_grad=True, name="x")
+    for walk in (trace(x, grad=np.ones(1)), trace(x.sum())):
+        with pytest.raises(IndexError, match="step 0 gives no numbers to choose from"):
+            walk.entry(0)

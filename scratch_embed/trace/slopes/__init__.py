@@ -54,6 +54,7 @@ __all__ = ["Index", "Slopes", "entry", "slopes"]
 EPS = float(np.finfo(float).eps)
 H = 1e-5
 NEAREST = 1e-8  # so small is the nudge of a number near 0, where a kink or a pole may be
+LARGER = 1e-8  # of a large number: a shorter nudge would be its rounding
 CLOSER = 16  # times shorter is the next nudge
 OWN = 1e-3  # of the number: one that is smaller still, where rounding lets it
 
@@ -100,7 +101,7 @@ def _settled(slope: Callable[[float], np.ndarray], out: np.ndarray, x: float) ->
     sin(100,000 x) wants a nudge of its own, and so does a number near 0; at a jump none is.
     """
     own = OWN * (x or 1.0)
-    h = min(H, max(NEAREST, own))
+    h = min(max(H, LARGER * x), max(NEAREST, own))
     if own < NEAREST:
         near = slope(own)
         if (EPS * np.abs(out) / own <= 1e-6 * np.abs(near))[near != 0].all():
