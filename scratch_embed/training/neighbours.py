@@ -8,6 +8,7 @@ with people's judgements of similarity, each beside what chance gives.
 from __future__ import annotations
 
 import argparse
+import csv
 import difflib
 from pathlib import Path
 from typing import NamedTuple
@@ -173,7 +174,13 @@ def read_pairs(path: Path) -> list[Pair]:
         if not line.strip() or line.startswith("#"):
             continue
         separator = next((s for s in "\t,;" if s in line), None)
-        fields = [field.strip() for field in line.split(separator)]
+        apart = line.split(separator) if separator != "," else next(csv.reader([line]))
+        fields = [field.strip() for field in apart]
+        if separator == "," and len(fields) == 4 and (fields[2] + fields[3]).isdecimal():
+            raise ValueError(
+                f"{path}, line {number}: {line[:60]!r} has commas between the fields, and perhaps "
+                "one in the number: write 3.25, or tabs between the fields"
+            )
         try:
             a, b, score = fields[0], fields[1], decimal(fields[2 + (fields[2] in ("A", "N", "V"))])
             if not np.isfinite(score):

@@ -213,7 +213,7 @@ def report(sitting: Sitting) -> int:
     print("held-out loss of an example, nats:")
     for name, value in results["held_out_loss"].items():
         print(f"  {value:7.4f}  {name}")
-    if loss > judge.untrained:
+    if round(loss, 4) > round(judge.untrained, 4):  # by the digits that are shown
         print("Worse than before the first word: take a smaller --lr or --window, or more text.")
     print("nearest words:")
     for word, others in near.items():

@@ -113,6 +113,14 @@ def test_pairs_between_any_separator(separator):
     assert read_pairs(Path("p.txt")) == [Pair("a", "b", 1.5)]
 
 
+def test_pairs_with_quotes_and_with_decimal_commas():
+    Path("p.csv").write_text('"a","b, c",1.5\n', encoding="utf-8")
+    assert read_pairs(Path("p.csv")) == [Pair("a", "b, c", 1.5)]
+    Path("p.csv").write_text("a;b;1.5\na,b,3,25\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2: 'a,b,3,25' has commas between the fields, and"):
+        read_pairs(Path("p.csv"))
+
+
 def test_pairs_of_simlex_as_it_is_downloaded():
     head = "word1\tword2\tPOS\tSimLex999\tconc(w1)\n"
     Path("SimLex-999.txt").write_text(f"{head}old\tnew\tA\t1.58\t2.72\nV\tA\tN\t3\t4\n")
