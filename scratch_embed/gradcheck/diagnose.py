@@ -34,7 +34,7 @@ from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close, rounding
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, answers, looked_up, plain, rounds, same_bits
+from scratch_embed.gradcheck.walk import Part, answers, of_lookup, plain, rounds, same_bits
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
@@ -132,7 +132,7 @@ def too_large(point) -> list[Cause]:
     )
     found = []
     for part in point.walk.parts:
-        known = part.tensor.dtype.kind != "f" or not _too_many(part) or _of_lookup(part) is not None
+        known = part.tensor.dtype.kind != "f" or not _too_many(part) or of_lookup(part) is not None
         if known or has_options(part) or not _repeats(part):
             continue
         if not agrees_along(_loss_alone(part), part.grad):
@@ -225,11 +225,9 @@ def _right_alone(part: Part) -> np.ndarray | None:
     On kinks and at corners several are right, and the one that it gave may be one of them. Of many
     numbers the one that it gave is taken, if it is the slope along a random direction.
     """
-    knows = part.tensor.dtype.kind == "f" and not has_options(part) and _repeats(part)
-    along = knows and agrees_along(_loss_alone(part), part.grad)
-    if along and part.tensor.size > MANY:
+    if part.tensor.size > MANY and _agrees_along(part):
         return part.grad
-    right = _of_lookup(part) if part.tensor.size > TOO_MANY else None
+    right = of_lookup(part) if part.tensor.size > TOO_MANY else None
     if right is None and not _too_many(part) and _repeats(part):
         right = _as_far_as_nudges_tell(part)
     if right is not None and has_options(part):
@@ -237,8 +235,15 @@ def _right_alone(part: Part) -> np.ndarray | None:
         right = right - (true - stated)
     if right is None or close(part.grad, right):
         return right
-    same = along and close(part.grad, right, 1e-6)  # the complex step leaves that much out of var
+    # The complex step leaves as much as that out of var.
+    same = close(part.grad, right, 1e-6) and _agrees_along(part)
     return part.grad if same or takes_a_side(part, right) or _is_of_a_piece(part, right) else right
+
+
+def _agrees_along(part: Part) -> bool:
+    """Whether what it gave is the slope along a random direction, as far as one can ask for it."""
+    asked = part.tensor.dtype.kind == "f" and not has_options(part) and _repeats(part)
+    return asked and agrees_along(_loss_alone(part), part.grad)
 
 
 def _runs_again(part: Part) -> bool:
@@ -317,16 +322,6 @@ def _is_of_a_piece(part: Part, right: np.ndarray) -> bool:
 def _gradient(loss: Loss, tensor: Tensor, like: np.ndarray | None) -> np.ndarray | None:
     """Each entry nudged; None where along one direction already it is not what is hoped for."""
     return gradient(loss, tensor) if like is None or may_be(loss, tensor, like) else None
-
-
-def _of_lookup(part: Part) -> np.ndarray | None:
-    """The same for a table too large to nudge, if its rows are looked up and that is all."""
-    ids, table = looked_up(part), part.tensor.data
-    if ids is None or not np.array_equal(table[ids], part.out):
-        return None
-    right = np.zeros(table.shape)
-    np.add.at(right, ids.reshape(-1), part.dout.reshape(-1, table.shape[1]))
-    return right
 
 
 def rounded(part: Part) -> Cause:

@@ -12,7 +12,7 @@ from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.tensor import Node, Tensor, tape
 from scratch_embed.watch import arrays
 
-ASIDE = 1.23456789e-3  # no number that float32 holds
+LONG = 1.23456789e-3  # of a nudge: no number that float32 holds
 HUGE = 1e150  # beside the rest of a table
 
 
@@ -120,20 +120,36 @@ def looked_up(part: Part) -> np.ndarray | None:
     return ids if _are_rows(_told(part, shown), shown, ids) else None
 
 
+def of_lookup(part: Part) -> np.ndarray | None:
+    """What a table is owed if its rows are looked up and that is all; None where it is not."""
+    ids, table = looked_up(part), part.tensor.data
+    if ids is None or not np.array_equal(table[ids], part.out):
+        return None
+    right = np.zeros(table.shape)
+    np.add.at(right, ids.reshape(-1), part.dout.reshape(-1, table.shape[1]))
+    return right
+
+
 def rounds(part: Part) -> bool:
     """Whether forward rounds to float32 somewhere, whatever it is given: then it answers with
     numbers that float32 holds, also a little aside, where no number that it is given is such."""
     at = part.tensor.data
     if at.dtype.kind != "f":
         return False
-    aside = ASIDE * np.random.default_rng(0).standard_normal(at.shape) * np.maximum(np.abs(at), 1)
+    aside = LONG * np.random.default_rng(0).standard_normal(at.shape) * np.maximum(np.abs(at), 1)
     outs = [part.out, *(_told(part, at + k * aside) for k in (1, 1 / 3, -1))]
     if any(out is None for out in outs):
         return False
-    changed = np.any([out != part.out for out in outs], axis=0)
-    with np.errstate(all="ignore"):
-        single = all((out == out.astype(np.float32))[changed].all() for out in outs)
-    return single and len({out[changed].tobytes() for out in outs}) == len(outs)  # or it jumps
+    return in_single(outs)
+
+
+@np.errstate(all="ignore")  # of what float32 does not hold
+def in_single(outs: list[np.ndarray]) -> bool:
+    """Whether answers at several places are numbers that float32 holds where they differ from the
+    first, and more than three of them: or it may be a jump."""
+    changed = np.any([out != outs[0] for out in outs], axis=0)
+    single = all((out == out.astype(np.float32))[changed].all() for out in outs)
+    return single and len({out[changed].tobytes() for out in outs}) > 3
 
 
 def _told(part: Part, table: np.ndarray) -> np.ndarray | None:

@@ -16,14 +16,12 @@ from scratch_embed.tensor import Tensor
 from scratch_embed.uninterrupted import uninterrupted
 from scratch_embed.watch import wrote
 
-# Containers in which nobody looks for weights, and those in which one does.
-PASSED_BY = (
+PASSED_BY = (  # containers in which nobody looks for weights
     set, frozenset, deque, KeysView, ValuesView, ItemsView, MappingProxyType, ChainMap, UserDict,
-    SimpleNamespace,
+    SimpleNamespace, np.ndarray,
 )  # fmt: skip
-LOOKED_INTO = (list, tuple, dict)
-# What these make is met in one call only.
-ONCE = (
+LOOKED_INTO = (list, tuple, dict)  # and those in which one does
+ONCE = (  # what these make is met in one call only
     GeneratorType, map, filter, zip, enumerate, reversed, chain, islice,
     *map(type, (iter([]), reversed([]), iter(()), iter({}), iter({}.values()), iter({}.items()))),
 )  # fmt: skip
@@ -288,7 +286,7 @@ def _inside(thing: object) -> Iterator[tuple[object, object]]:
                 f"a {type(name).__name__} is a key of a dict, where it would neither be learned "
                 "nor saved; make it a value"
             )
-        if not isinstance(inner, LOOKED_INTO) and not _is_part(inner) and _hides(inner):
+        if isinstance(inner, PASSED_BY) and _hides(inner):
             raise TypeError(
                 f"{name} is a {type(inner).__name__} of layers, weights or generators, which would "
                 "neither be learned nor saved; put them in a list, tuple or dict"
@@ -320,27 +318,29 @@ def _is_part(thing: object) -> bool:
 
 
 def _hides(container: object) -> bool:
-    """Whether a weight, a layer or a generator is in a container that is not looked into, however
-    deep."""
+    """Whether a weight, a layer or a generator is in a container, however deep."""
     seen, stack = set(), [container]
     while stack:
         thing = stack.pop()
-        if _is_part(thing):
-            return True
-        if id(thing) not in seen:
-            seen.add(id(thing))
-            stack += _contents(thing)
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        for item in _contents(thing):
+            if _is_part(item):
+                return True
+            if isinstance(item, (*PASSED_BY, *LOOKED_INTO)):
+                stack.append(item)
     return False
 
 
-def _contents(thing: object) -> Iterable:
-    if isinstance(thing, np.ndarray) and thing.dtype == object:
-        return thing.flat
-    if isinstance(thing, SimpleNamespace):
-        return vars(thing).values()
-    if isinstance(thing, Mapping):
-        return chain(thing.keys(), thing.values())
-    return thing if isinstance(thing, (*PASSED_BY, *LOOKED_INTO)) else ()
+def _contents(container: object) -> Iterable:
+    if isinstance(container, np.ndarray):
+        return container.flat if container.dtype == object else ()
+    if isinstance(container, SimpleNamespace):
+        return vars(container).values()
+    if isinstance(container, Mapping):
+        return chain(container.keys(), container.values())
+    return container
 
 
 def weight(array: np.ndarray, dtype: type, name: str) -> Tensor:

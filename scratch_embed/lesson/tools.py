@@ -95,12 +95,13 @@ def home(lesson: Path | None) -> Path:
     return folder.parent if folder.name == "lessons" else folder
 
 
-def from_here(path: Path) -> str:
-    """A path as one would write it in the present folder, which need not be that of the course."""
+def shown_path(path: Path) -> str:
+    """The path from where the learner stands, or whole when that is shorter."""
     try:
-        return Path(os.path.relpath(path)).as_posix()
-    except ValueError:  # it is on another drive of Windows
-        return path.as_posix()
+        relative = os.path.relpath(path)
+    except ValueError:  # Windows: another drive
+        return str(path)
+    return min(relative, str(path), key=len)
 
 
 def figures_folder(options: Options) -> Path:
@@ -132,7 +133,8 @@ def save_figure(figure, name: str) -> Path:
         print(f"The figure {name} is not saved. {sentence(error)}", file=sys.stderr)
         return path
     record.figures.append((path, record.cell))
-    record.put(f"  figure     {from_here(path)}", picture=path, words=_words(figure))
+    shown = Path(shown_path(path)).as_posix()
+    record.put(f"  figure     {shown}", picture=path, words=_words(figure))
     return path
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS, NOISE_SPACINGS, leaps, loss_noise
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.quotient import moved
+from scratch_embed.gradcheck.walk import LONG, in_single
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 from scratch_embed.trace import replay
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
 SPACINGS = 1e-6, *NOISE_SPACINGS  # where the loss moves in steps, shorter ones show none
-LONG = 1.23456789e-3  # of a nudge: no number that float32 holds
 RANDOM = "no verdict, for forward gives other numbers every time"
 COARSE = "no verdict, for forward rounds to float32, whatever it is given, and a nudge with it"
 
@@ -105,10 +105,7 @@ class Asked(NamedTuple):
             return RANDOM
         size = LONG * max(1.0, abs(float(at[self.index])))
         outs = [self._out(moved(at, self.index, h)) for h in (size, size / 3, -size, -size / 3)]
-        changed = np.any([out != one for out in outs], axis=0)
-        coarse = all((out == out.astype(np.float32))[changed].all() for out in (one, *outs))
-        several = len({out[changed].tobytes() for out in (one, *outs)}) > 3  # or it is a jump
-        return COARSE if coarse and several else ""
+        return COARSE if in_single([one, *outs]) else ""
 
     def _out(self, at: np.ndarray) -> np.ndarray:
         return replay.rerun(self.use.at, {self.use.place: at.copy()})

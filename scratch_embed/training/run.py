@@ -90,8 +90,8 @@ class Run:
         """Write the options down before anything is read, for a `--resume` that comes before the
         first checkpoint."""
         with replacing(self.options.out / BEGUN) as temporary:
-            said = {"command": self._command, "options": computing(self.options)}
-            temporary.write_text(json.dumps(said) + "\n", encoding="utf-8")
+            said = json.dumps({"options": computing(self.options)})
+            temporary.write_text(said + "\n", encoding="utf-8")
 
     def save(self, **parts) -> None:
         """Write the checkpoint: all that `--resume` needs to go on to the same bits."""

@@ -11,8 +11,9 @@ from tqdm import tqdm
 from scratch_embed.files import sentence
 from scratch_embed.lesson.exercises.desk import FOLDER, NOT_BEGUN, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise, find
-from scratch_embed.lesson.exercises.report import indented, listing, shown_path, verdict
+from scratch_embed.lesson.exercises.report import indented, listing, verdict
 from scratch_embed.lesson.exercises.run import Job, check
+from scratch_embed.lesson.tools import shown_path
 from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.look.render import markdown
 

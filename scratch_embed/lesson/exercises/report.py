@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from scratch_embed.lesson.exercises.desk import NOT_BEGUN, NOT_YET, SOLVED, Desk
 from scratch_embed.lesson.exercises.exercise import Exercise
+from scratch_embed.lesson.tools import shown_path
 from scratch_embed.look.terminal import paint, table, visible, width, wrap
 
 COLOURS = {SOLVED: "green", NOT_YET: "red", NOT_BEGUN: "dim"}
@@ -69,12 +69,3 @@ def _fitting(line: str) -> list[str]:
 def indented(lines: list[str]) -> list[str]:
     """The lines, moved in by two."""
     return [f"  {line}".rstrip() for line in lines]
-
-
-def shown_path(path: Path) -> str:
-    """The path from where the learner stands, or whole when that is shorter."""
-    try:
-        relative = os.path.relpath(path)
-    except ValueError:  # Windows: another drive
-        return str(path)
-    return min(relative, str(path), key=len)

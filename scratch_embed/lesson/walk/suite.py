@@ -13,7 +13,7 @@ from pathlib import Path
 from scratch_embed.files import replacing, sentence
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record
-from scratch_embed.lesson.tools import from_here, home
+from scratch_embed.lesson.tools import home, shown_path
 from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk import cells, marks
 from scratch_embed.lesson.walk.course import Course
@@ -65,7 +65,7 @@ def _keep_results(record: Record) -> None:
     except OSError as error:
         print(f"The results {name} are not saved. {sentence(error)}", file=sys.stderr)
         return
-    print(f"  results    {from_here(path)}")
+    print(f"  results    {Path(shown_path(path)).as_posix()}")
 
 
 def step_one(path: Path, options: Options) -> int:
