@@ -68,6 +68,11 @@ class Study(NamedTuple):
         at = self._best(method)
         return float(self.steps[at]), float(self.errors[method][at])
 
+    @property
+    def borne_out(self) -> bool:
+        """Whether some central difference comes near the reference, as it does of a derivative."""
+        return "central" in self.errors and self.best("central")[1] < 1e-2
+
     def has_truncation(self, method: str) -> bool:
         """Whether the error falls as the method's power of h where steps are longer than the best.
 
@@ -123,6 +128,8 @@ class Study(NamedTuple):
             lines.append(f"{h:>8.0e}{cells}".rstrip())
         lines.append("* about the step that gradcheck takes; errors relative to the largest")
         lines.append(f"derivative, against {self.reference}")
+        if not self.borne_out:
+            lines.append("no central difference comes near it: here is a kink, or no derivative")
         lines += [f"{name}: {self.arms(name)}" for name in names]
         return "\n".join(lines)
 
@@ -169,7 +176,8 @@ def step_study(
 
     Errors are measured against the complex step at 1e-20, which is right to the last digits, or
     where that cannot be taken, or is no slope as of abs, against Richardson's extrapolation or
-    central differences, whichever leave less doubt.
+    central differences, whichever leave less doubt. ValueError where fn has no number for a value
+    or a derivative at the point itself, as of log at 0.
 
     >>> from scratch_embed.functional import tanh
     >>> study = step_study(tanh, Tensor([0.3, -1.2], requires_grad=True))
@@ -183,10 +191,12 @@ def step_study(
     rng = stream(seed)
     with holding(checked):
         out = fn(*tensors)
+        _check_finite(out.data, "fn has the value {}")
         loss = Loss(fn, tensors, rng.standard_normal(out.shape))
         some = {t: _some(t, rng) for t in checked}
         places = [(t, i) for t in checked for i in some[t]]
         truth = np.concatenate([gradient(loss, t, some[t]) for t in checked])
+        _check_finite(truth, "fn has the derivative {}")
         errors = {}
         for method, (numerator, dtype, _) in CURVES.items():
             try:
@@ -201,6 +211,14 @@ def step_study(
     exact = bool(np.any(errors.get("complex", np.inf) < 1e-6))  # of abs, say, it is wrong
     reference = "the complex step at 1e-20" if exact else "the real step that leaves least doubt"
     return Study(name or getattr(fn, "__name__", "fn"), STEPS, errors, reference)
+
+
+def _check_finite(values: np.ndarray, where: str) -> None:
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        at = tuple(map(int, bad[0]))
+        told = where.format(values[at]) + (f" at {list(at)}" if at else "")
+        raise ValueError(f"{told}: there is no error to study; take tensors inside its domain")
 
 
 def _some(tensor: Tensor, rng) -> list[tuple[int, ...]]:

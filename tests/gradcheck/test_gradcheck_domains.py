@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import warnings
 
@@ -67,6 +68,23 @@ def test_of_what_is_not_analytic_the_complex_step_is_no_reference():
     )
     assert study.best("complex")[1] > 0.1 and study.best("central")[1] < 1e-9
     assert "least doubt" in str(study) and "complex step" in str(step_study(F.tanh, leaf(0.3)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("data, value", [([1.0, 0.0], "-inf at [1]"), (-1.0, "nan")])
+def test_a_point_outside_the_domain_has_no_error_to_study(data, value):
+    words = re.escape(f"fn has the value {value}: there is no error to study")
+    with pytest.raises(ValueError, match=words):
+        step_study(F.log, leaf(data))
+
+
+def test_a_study_says_that_it_stands_on_a_kink():
+    words = "no central difference comes near it"
+    assert words in str(step_study(lambda x: (x * x) ** 0.5, leaf([0.0, 1.0])))
+    assert words in str(step_study(F.relu, leaf([0.0, 1.0])))
+    assert words in str(step_study(lambda x: x**0.5, leaf([0.0, 1.0])))
+    assert words not in str(step_study(F.relu, leaf([0.5, 1.0])))
+    assert words not in str(step_study(lambda x: F.softmax(x * 1000), leaf([0.0, 1.0])))
 
 
 @pytest.mark.parametrize("method", METHODS)
