@@ -184,7 +184,10 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
     if right or _agrees_nearer(way, noise, value, alone):
         if _is_kink(asked.loss(), found.noise):
             return KINKS
-        return OWN_KINK if is_kink(way, None, noise) else ASTRAY
+        if is_kink(way, None, noise):
+            return OWN_KINK
+        hidden = abs(found.slope - asked.value) * found.h <= asked.rounding_inside()
+        return ALONE if hidden else ASTRAY
     if is_kink(way, asked.value, noise):
         same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it
         return KINK if same else OWN_KINK
