@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 import warnings
 
@@ -62,31 +61,6 @@ def test_what_casts_to_real_numbers_takes_no_complex_step(op, data):
     assert study.best("central")[1] < 1e-6
 
 
-def test_of_what_is_not_analytic_the_complex_step_is_no_reference():
-    study = step_study(
-        differentiable(lambda x: (abs(x), x), lambda g, x: g * np.sign(x)), leaf(0.3)
-    )
-    assert study.best("complex")[1] > 0.1 and study.best("central")[1] < 1e-9
-    assert "least doubt" in str(study) and "complex step" in str(step_study(F.tanh, leaf(0.3)))
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("data, value", [([1.0, 0.0], "-inf at [1]"), (-1.0, "nan")])
-def test_a_point_outside_the_domain_has_no_error_to_study(data, value):
-    words = re.escape(f"fn has the value {value}: there is no error to study")
-    with pytest.raises(ValueError, match=words):
-        step_study(F.log, leaf(data))
-
-
-def test_a_study_says_that_it_stands_on_a_kink():
-    words = "no central difference comes near it"
-    assert words in str(step_study(lambda x: (x * x) ** 0.5, leaf([0.0, 1.0])))
-    assert words in str(step_study(F.relu, leaf([0.0, 1.0])))
-    assert words in str(step_study(lambda x: x**0.5, leaf([0.0, 1.0])))
-    assert words not in str(step_study(F.relu, leaf([0.5, 1.0])))
-    assert words not in str(step_study(lambda x: F.softmax(x * 1000), leaf([0.0, 1.0])))
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_at_the_end_of_a_domain_it_says_where(method):
     root = by_loop("root", math.sqrt, lambda x: x, float if method == "complex" else lambda v: v)
@@ -128,21 +102,3 @@ def test_two_threads_leave_the_rules_for_warnings_as_they_were():
     for thread in threads:
         thread.join()
     assert warnings.filters == before
-
-
-def test_a_study_names_an_arm_only_where_the_errors_follow_it():
-    """Rounding beside a constant, a kink within reach and steps that are off everywhere do not."""
-    absolute = differentiable(lambda x: (np.abs(x), x), lambda dout, x: dout * np.sign(x))
-    arms = {
-        "line": step_study(lambda x: 3 * x + 1000.0, leaf([0.3, -1.2])),
-        "kink": step_study(F.relu, leaf([0.3, -1.2])),
-        "abs": step_study(absolute, leaf([0.3, -1.2])),
-        "cube": step_study(lambda x: x * x * x, leaf([0.3, -1.2])),
-        "tanh": step_study(F.tanh, leaf([0.3, -1.2])),
-    }
-    for name, falls in (("line", 0), ("kink", 0), ("abs", 0), ("cube", 2), ("tanh", 3)):
-        orders = ("forward", "central", "richardson")
-        assert sum(map(arms[name].has_truncation, orders)) == falls, arms[name]
-    assert "off on the right, not as h^2" in arms["kink"].arms("central")
-    assert arms["abs"].arms("complex") == "none: off at every step"
-    assert arms["line"].arms("complex") == "none: exact at every step"

@@ -1,0 +1,124 @@
+"""The curve of a difference's error over its step, and equality to the bit with whole numbers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed import functional as F
+from scratch_embed.gradcheck import exact, step_study
+from tests.gradcheck import planted
+
+IDS = planted.IDS
+
+
+def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
+    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
+
+
+def of(*numbers: float) -> Tensor:
+    return Tensor(list(numbers), requires_grad=True, name="x")
+
+
+# ---- verdicts ------------------------------------------------------------------------------------
+
+
+def test_the_two_arms_of_a_curved_function():
+    study = step_study(F.tanh, of(0.3, -1.2, 0.8))
+    assert study.has_truncation("central") and study.has_rounding("central")
+    assert study.best("forward")[0] <= 1e-7 < study.best("central")[0] <= 1e-4
+    assert study.best("central")[0] < study.best("richardson")[0]
+    assert not study.has_rounding("complex")
+    step = dict(zip(np.round(np.log10(study.steps)).astype(int), study.errors["central"]))
+    assert step[-2] / step[-3] == pytest.approx(100, rel=0.05)  # h^2
+    assert step[-12] / step[-8] > 1e3  # 1/h
+
+
+def test_a_step_that_leads_out_of_where_fn_is_defined_hides_no_arm():
+    study = step_study(F.log, of(0.5))  # 0.5 - 1 has no logarithm
+    assert np.isnan(study.errors["central"][0])
+    assert study.has_truncation("central") and study.best("central")[1] < 1e-9
+    assert "central: rounding ~ 1/h on the left, truncation ~ h^2 on the right" in str(study)
+
+
+def test_linear_and_quadratic_functions_have_one_arm():
+    E = leaf(6, 3)
+    for fn in (lambda E: F.lookup(E, IDS), lambda E: F.project(F.lookup(E, IDS), E)):
+        study = step_study(fn, E)
+        assert not study.has_truncation("central")
+        assert study.has_rounding("central")
+        assert exact(fn, E) is True
+    assert exact(F.tanh, E) is None
+    with pytest.raises(ValueError, match="no tensor given requires a gradient"):
+        exact(F.tanh, Tensor([1.0, 2.0]))
+    assert exact(lambda E: F.relu(E), E) is None
+    assert exact(lambda E: E * E * E, E) is None
+    lost = planted.broken("lookup", lambda g, s: F.lookup.backward(g, s) * 2)
+    assert exact(lambda E: lost(E, IDS), E) is False
+
+
+def test_the_study_is_drawn(tmp_path):
+    study = step_study(F.tanh, of(0.3, -1.2), name="tanh")
+    path = study.save(tmp_path / "tanh.png")
+    assert path.stat().st_size > 10_000
+    axes = study.figure().axes[0]
+    words = {text.get_text() for text in axes.texts}
+    assert {"rounding arm: error ~ 1/h", "truncation arm: error ~ h² (central)"} <= words
+    assert axes.get_xlabel() == "step h"
+    assert "1e-05" in str(study) and "*" in str(study)
+
+
+# ---- the report ----------------------------------------------------------------------------------
+
+
+def test_exact_is_not_blind_to_a_factor():
+    for seed in range(20):
+        for shape in ((), (1, 1), (3,)):
+            wrong = differentiable(lambda x: (x.sum(), x), lambda g, x: -7 * g * np.ones(x.shape))
+            assert not exact(wrong, leaf(*shape), seed=seed)
+            square = differentiable(lambda x: (x * x, x), lambda g, x: g * x)
+            assert not exact(square, leaf(*shape), seed=seed)
+
+
+def test_of_what_is_not_analytic_the_complex_step_is_no_reference():
+    study = step_study(differentiable(lambda x: (abs(x), x), lambda g, x: g * np.sign(x)), of(0.3))
+    assert study.best("complex")[1] > 0.1 and study.best("central")[1] < 1e-9
+    assert "least doubt" in str(study) and "complex step" in str(step_study(F.tanh, of(0.3)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("data, value", [((1.0, 0.0), "-inf at [1]"), ((-1.0,), "nan at [0]")])
+def test_a_point_outside_the_domain_has_no_error_to_study(data, value):
+    words = re.escape(f"fn has the value {value}: there is no error to study")
+    with pytest.raises(ValueError, match=words):
+        step_study(F.log, of(*data))
+
+
+def test_a_study_says_that_it_stands_on_a_kink():
+    words = "no central difference comes near it"
+    assert words in str(step_study(lambda x: (x * x) ** 0.5, of(0.0, 1.0)))
+    assert words in str(step_study(F.relu, of(0.0, 1.0)))
+    assert words in str(step_study(lambda x: x**0.5, of(0.0, 1.0)))
+    assert words not in str(step_study(F.relu, of(0.5, 1.0)))
+    assert words not in str(step_study(lambda x: F.softmax(x * 1000), of(0.0, 1.0)))
+
+
+def test_a_study_names_an_arm_only_where_the_errors_follow_it():
+    """Rounding beside a constant, a kink within reach and steps that are off everywhere do not."""
+    absolute = differentiable(lambda x: (np.abs(x), x), lambda dout, x: dout * np.sign(x))
+    arms = {
+        "line": step_study(lambda x: 3 * x + 1000.0, of(0.3, -1.2)),
+        "kink": step_study(F.relu, of(0.3, -1.2)),
+        "abs": step_study(absolute, of(0.3, -1.2)),
+        "cube": step_study(lambda x: x * x * x, of(0.3, -1.2)),
+        "tanh": step_study(F.tanh, of(0.3, -1.2)),
+    }
+    for name, falls in (("line", 0), ("kink", 0), ("abs", 0), ("cube", 2), ("tanh", 3)):
+        orders = ("forward", "central", "richardson")
+        assert sum(map(arms[name].has_truncation, orders)) == falls, arms[name]
+    assert "off on the right, not as h^2" in arms["kink"].arms("central")
+    assert arms["abs"].arms("complex") == "none: off at every step"
+    assert arms["line"].arms("complex") == "none: exact at every step"
