@@ -316,6 +316,10 @@ LATER = [
     ),
     *of(
         "tied_model",
+        ("one maximum for all", "z = z - z.max(axis=1, keepdims=True)", "z = z - z.max()",
+         "-inf and should be"),
+        ("one maximum in backward", "np.exp(z - z.max(axis=1, keepdims=True))",
+         "np.exp(z - z.max())", "nan"),
         ("no lookup", "    np.add.at(dE, ids, da @ W.T)\n", "", "lacks what the lookup sends back"),
         ("no scores", "dE = dz.T @ h", "dE = np.zeros(E.shape)", "lacks what the scores send back"),
         ("repeats lost", "np.add.at(dE, ids, da @ W.T)", "dE[ids] += da @ W.T",
