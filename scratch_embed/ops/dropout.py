@@ -16,7 +16,7 @@ class DropoutSaved(NamedTuple):
 
 
 def dropout_forward(
-    x: np.ndarray, p: float, rng: np.random.Generator | int
+    x: np.ndarray, p: float, rng: np.random.Generator | int | None = None
 ) -> tuple[np.ndarray, DropoutSaved]:
     """out = x kept / (1 - p)   with kept 1 or 0, each 1 with probability 1 - p    (...) -> (...)
 
@@ -50,7 +50,7 @@ def check_probability(p: float) -> None:
         raise ValueError(f"p is {p!r}; the chance to drop a number lies in 0..1")
 
 
-def check_rng(rng: np.random.Generator | int) -> None:
+def check_rng(rng: np.random.Generator | int | None) -> None:
     """TypeError for None, and for True and False, which are seeds to NumPy."""
     if rng is None or isinstance(rng, (bool, np.bool_)):
         raise TypeError(

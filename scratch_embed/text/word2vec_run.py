@@ -74,7 +74,7 @@ class Training:
         self.span = min(SPAN, self.size // 20)  # the end of every period is held out
         self.period = min(max(int(self.span / HELD_OUT), self.size // MOST_SPANS), self.size)
         if self.span < 2:
-            raise ValueError(f"{self.size} words of the text have a vector; give more text")
+            raise ValueError(f"{self.size} words with a vector are too few; give more text")
         self.rng = np.random.default_rng(settings.seed)
         common = {"model": settings.model, "window": settings.window}
         sampling = {"negatives": settings.negatives, "power": settings.power}

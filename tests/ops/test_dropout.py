@@ -71,6 +71,8 @@ def test_bad_input_is_explained():
     for p in (-0.1, 1.5, np.nan, True):
         with pytest.raises(ValueError, match="p is .*0..1"):
             F.dropout(np.ones(3), p, 0)
+    with pytest.raises(TypeError, match="rng is None; give a numpy.random.Generator"):
+        F.dropout(np.ones(3), 0.5)
     for bad in (None, True, False):  # elsewhere the third argument says whether to drop
         with pytest.raises(TypeError, match=f"rng is {bad}"):
             F.dropout(np.ones(3), 0.5, bad)

@@ -162,7 +162,7 @@ def test_bad_settings_are_explained(changed, error, said):
 
 
 def test_bad_text_states_and_rates_are_explained():
-    with pytest.raises(ValueError, match="3 words of the text have a vector"):
+    with pytest.raises(ValueError, match="3 words with a vector are too few"):
         Training(np.array([0, 1, 0]), COUNTS, small())
     with pytest.raises(IndexError, match="too large"):
         Training(np.full(1000, V), COUNTS, small())
