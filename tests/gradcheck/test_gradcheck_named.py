@@ -197,3 +197,12 @@ def test_a_step_is_no_tie():
     for fn in (normalize, lambda E: normalize(F.lookup(E, [0, 1, 2, 1], padding_idx=0))):
         report = gradcheck(fn, E)
         assert not report.causes and all(row.passed for row in report.rows), report
+
+
+@pytest.mark.parametrize("high", [2.0, 3.0])
+def test_a_mask_that_was_forgotten_is_no_transpose_though_forward_passes_a_small_dout(high):
+    """Of a dout cut off at 3, nothing is: so backward answers what forward makes of it."""
+    cut = differentiable(
+        lambda x: (np.minimum(x, high), x), lambda dout, x: dout.copy(), name="cut"
+    )
+    assert causes(cut, leaf(0.4, 5.0, -1.7)) == [("leak", "cut")]
