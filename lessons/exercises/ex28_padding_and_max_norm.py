@@ -25,7 +25,7 @@ def padded_backward(dout, ids, num_rows, padding_idx):
 
     dout (N, D), ids (N,) in 0..V-1, num_rows V, padding_idx in 0..V-1.
 
-    Row 0 pads: what arrives at it is dropped. Row 1 was read twice:
+    What arrives at padding_idx is dropped, also an infinity. Row 0 pads here, row 1 was read twice:
 
     >>> dout, ids = np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1])
     >>> padded_backward(dout, ids, 3, 0).tolist()

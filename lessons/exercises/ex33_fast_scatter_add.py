@@ -60,8 +60,9 @@ def check(trial):
         trial.same("scatter_add", mistakes=MISTAKES, table=table, ids=ids, values=values)
     turned = np.asfortranarray(table)  # it lies column by column in memory
     trial.same("scatter_add", mistakes=MISTAKES, table=turned, ids=ids, values=values)
-    apart = np.array([[1e17], [1.0], [np.inf], [1.0]])  # what one row gets is nothing to the next
-    trial.same("scatter_add", table=np.zeros((4, 1)), ids=np.arange(4), values=apart)
+    apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next
+    at = {"table": np.zeros((4, 1)), "ids": np.arange(4)}
+    trial.same("scatter_add", by_row=True, values=apart, **at)
     single = np.ones((4, 2), np.float32)
     trial.same("scatter_add", table=single, ids=np.array([2, 2]), values=single[:2])
     many = rng.integers(70_000, size=2_000)  # more rows than 16 bits count

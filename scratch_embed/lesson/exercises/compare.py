@@ -97,11 +97,14 @@ def _plain(got: Any, expected: Any, what: str) -> Any:
     return got
 
 
-def difference(got: Any, expected: Any) -> str | None:
-    """Where two answers of one form differ first, in words; None when they agree."""
+def difference(got: Any, expected: Any, by_row: bool = False) -> str | None:
+    """Where two answers of one form differ first, in words; None when they agree.
+
+    Rounding is allowed for beside the largest number of the answer, or, `by_row`, of the row.
+    """
     if isinstance(expected, tuple):
         for position, (g, e) in enumerate(zip(got, expected)):
-            found = difference(g, e)
+            found = difference(g, e, by_row)
             if found:
                 return f"result {position} {found}"
         return None
@@ -109,8 +112,9 @@ def difference(got: Any, expected: Any) -> str | None:
         return None if got == expected else f"is {got!r} and should be {expected!r}"
     kind = np.asarray(got).dtype
     got, expected = np.asarray(got, float), np.asarray(expected, float)
-    finite = expected[np.isfinite(expected)]
-    allowed = RTOL * np.abs(finite).max(initial=1e-12)
+    sizes = np.where(np.isfinite(expected), np.abs(expected), 0)
+    axis = -1 if by_row and sizes.ndim else None
+    allowed = RTOL * sizes.max(axis=axis, keepdims=True, initial=1e-12)
     with np.errstate(invalid="ignore"):
         off = ~((np.abs(got - expected) <= allowed) | (got == expected))
     off &= ~(np.isnan(got) & np.isnan(expected))

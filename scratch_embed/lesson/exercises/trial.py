@@ -73,9 +73,11 @@ class Trial:
         return ids.reshape(shape)
 
     def same(
-        self, name: str, mistakes: Mapping[str | tuple, Callable] | None = None, **arguments: Any
-    ) -> None:
+        self, name: str, mistakes: Mapping[str | tuple, Callable] | None = None,
+        by_row: bool = False, **arguments: Any,
+    ) -> None:  # fmt: skip
         """The learner's function must answer as the solution does, and leave arrays as it does.
+        `by_row`, each row of the answer has to be right by itself, however large another is.
 
         mistakes: {a sentence: the function that makes this mistake}, to know a wrong answer, or a
         wrong change of an argument, by. (a sentence, what the guilty line looks like) will do too.
@@ -94,13 +96,13 @@ class Trial:
                 pairs.append((got, answer))
             return all(difference(*pair) is None for pair in pairs)
 
-        if off := difference(got, expected):
+        if off := difference(got, expected, by_row):
             known = self._known(name, mistakes, same)
             wrong = _off(known, f"{name}({', '.join(arguments)}) {off}", arguments)
             wrong.result = _first_wrong(got, expected)
             raise wrong
         for changed in changes:
-            if off := difference(theirs[changed], ours[changed]):
+            if off := difference(theirs[changed], ours[changed], by_row):
                 known = self._known(name, mistakes, same)
                 wrong = _off(known, f"after {name}, {changed} {off}", arguments)
                 wrong.variable = changed

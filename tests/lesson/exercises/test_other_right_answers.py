@@ -22,6 +22,33 @@ RIGHT = {
                 x[i] = old
             return np.reshape(g, x.shape)
         """,
+    "lookup_backward": """
+        def lookup_backward(dout, ids, num_rows):
+            return np.eye(num_rows)[:, ids] @ dout if num_rows < 1000 else rows(dout, ids, num_rows)
+
+        def rows(dout, ids, num_rows):
+            used, places = np.unique(ids, return_inverse=True)
+            dE = np.zeros((num_rows, dout.shape[1]))
+            dE[used] = (places == np.arange(len(used))[:, None]).astype(float) @ dout
+            return dE
+        """,
+    "repeated_ids": """
+        def sum_repeats(ids, values):
+            rows = np.unique(ids)
+            return rows, (rows[:, None] == ids) @ values
+        """,
+    "bag_mean": """
+        def shares(ids, offsets):
+            place, sizes = np.arange(len(ids)), np.diff(offsets)[:, None]
+            within = (offsets[:-1, None] <= place) & (place < offsets[1:, None])
+            return within / np.maximum(sizes, 1)
+
+        def bag_mean_forward(E, ids, offsets):
+            return shares(ids, offsets) @ np.eye(len(E))[ids] @ E
+
+        def bag_mean_backward(dout, ids, offsets, num_rows):
+            return np.eye(num_rows)[:, ids] @ shares(ids, offsets).T @ dout
+        """,
     "sparse_sgd": """
         def sgd_step(E, ids, dout, lr):
             np.add.at(E, ids, -lr * dout)
