@@ -55,7 +55,7 @@ compare("dE", by_hand=hand, loop=_added(scatter_add, ids, g, V), nudged=nudged)
 # Nothing here is worth calling arithmetic: an addition a number. What takes time is memory. Each
 # gradient row is read, a table row is read and written. A copy of as many bytes is about the
 # fastest thing that one core can do with them; so we measure everything as a **share of a copy**.
-# Several cores together may come above 100 percent.
+# Several cores together may come above 100 percent, and so may one whose table lies in its cache.
 
 # %%
 N, V_big, D_big = 8_192, 20_000, 64

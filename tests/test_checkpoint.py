@@ -228,6 +228,7 @@ def test_a_wrong_state_of_a_model_is_named_and_nothing_moves(change, error, word
     ("change", "error", "words"),
     [
         (lambda s: s.pop("options"), KeyError, "lacks options"),
+        (lambda s: s.update(rule="AdamW"), ValueError, "the state is of AdamW; this is Adam"),
         (lambda s: s["options"][0].pop("eps"), KeyError, "the state for Adam lacks eps"),
         (lambda s: s["options"][0].update(lr=-1), ValueError, "lr is -1"),
         (lambda s: s["state"].pop(), ValueError, "of 1 parameters; here are 2"),

@@ -26,6 +26,8 @@ CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing e
 DIGITS = 17  # a float has no more
 EXACT = 10_000  # a whole number below it is a count, and has no rounding
 NOTHING = 1e-15  # what rounding leaves of a sum that is 0
+SHOWN = 2e-6  # of a part: it is a product of two numbers, of which six digits are shown
+BEYOND = 1e10  # times: one of the two is what rounding leaves of a 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
@@ -83,7 +85,7 @@ def judge(
     share = not figure.unit and SHARE.search(asked) and PER.search(asked)
     if share and abs(value) <= 1 and not _near(value, answer, tolerance):
         value /= SCALES["%"]  # 0.57 of them are 57 percent
-    if _near(value, answer, tolerance):
+    if _near(value, answer, tolerance) or abs(value - answer) <= _cancelled(parts):
         in_bytes = BYTE.fullmatch(figure.unit.strip())
         counted = TIMES.search(asked) or COUNTED.search(asked) and not BYTE.search(asked)
         if in_bytes and counted:
@@ -113,8 +115,9 @@ def how_far(typed: str, answer, asked: str = "") -> str:
     )
     which = f"Number {place}" if len(pairs) > 1 else "That"
     off = abs(value - right)
-    if value * right > 0 and not 0.1 < value / right < 10:
-        times, size = max(value / right, right / value), "large" if off > abs(right) else "small"
+    times = max(value / right, right / value) if value * right > 0 else 1.0
+    if 10 <= times < BEYOND:
+        size = "large" if off > abs(right) else "small"
         return f"{which} is about {number(float(f'{times:.2g}'))} times too {size}."
     return f"{which} is {number(float(f'{off:.2g}'))} too {'high' if value > right else 'low'}."
 
@@ -205,6 +208,12 @@ def _beyond(value: float, asked: str) -> str:
 def _near(value: float, answer: float, tolerance: float | None = None) -> bool:
     near = CLOSE * abs(answer) if tolerance is None else tolerance
     return abs(value - answer) <= near + 1e-9 * abs(answer) + NOTHING
+
+
+def _cancelled(parts: Sequence) -> float:
+    """How far a sum of parts is from what one makes of their shown digits, where they cancel."""
+    largest = float(np.abs(parts).max()) if len(parts) > 1 else 0.0
+    return SHOWN * len(parts) * largest if math.isfinite(largest) else 0.0
 
 
 def _is_slip(value: float, wrong: float | str) -> bool:
@@ -299,6 +308,7 @@ def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
         return Judgement(False, f"{answer.size} numbers are asked for, and {found}.")
     values = np.array([figure.value for figure in figures])
     near = CLOSE * np.abs(answer).max() if tolerance is None else tolerance
+    near = max(near, _cancelled(parts))
     if tolerance is None and near >= 1e-3:  # two places will do, also where one is nearly 0
         near = max(near, 0.005)
     off = [n for n in range(answer.size) if not _near(values[n], answer.flat[n], near)]

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_names, check_unmasked, fitted
+from scratch_embed.arguments import check_count, check_dict, check_names, check_unmasked, fitted
 from scratch_embed.kernels.steps import every_row, is_for_a_loop
 from scratch_embed.kernels.tables import Groups, apart, check_dtype
 from scratch_embed.optim.groups import check_options, make_groups
@@ -101,7 +101,8 @@ class Optimizer:
             wrote(param.data, step=True)
 
     def state_dict(self) -> dict:
-        """What a training needs to go on: {"options": [of each group], "state": [of each param]}.
+        """What a training needs to go on: {"rule": "Adam", "options": [of each group], "state": [of
+        each param]}.
 
         Copies: the options with their values, and for each parameter t and the state arrays, also
         of a momentum that is off now and may be on again.
@@ -111,6 +112,7 @@ class Optimizer:
             held = {**state, **self._held(param, state, options)} if state else {}
             states.append({k: v if k == "t" else np.copy(v) for k, v in held.items()})
         return {
+            "rule": type(self).__name__,
             "options": [self._checked(group) for group in self.param_groups],
             "state": states,
         }
@@ -120,8 +122,9 @@ class Optimizer:
 
         All is taken over, or after an error nothing. An array that stands in `state` already, on
         disk for example, is written into. Raises KeyError for other options or state arrays than
-        this rule has, ValueError for another number of groups or parameters, a wrong shape and an
-        option out of range, TypeError for what is no number, or no dict.
+        this rule has, ValueError for another rule (AdamW decays otherwise than Adam), another
+        number of groups or parameters, a wrong shape and an option out of range, TypeError for what
+        is no number, or no dict.
         """
         load = self.loading(saved)
         with uninterrupted():
@@ -133,7 +136,14 @@ class Optimizer:
         So several can be looked at before any of them changes.
         """
         rule = type(self).__name__
-        check_names(saved, ("options", "state"), rule)
+        check_dict(saved, rule)
+        saved = {"rule": rule, **saved}  # in files of version 0.1 it has no name
+        check_names(saved, ("rule", "options", "state"), rule)
+        if str(saved["rule"]) != rule:
+            raise ValueError(
+                f"the state is of {saved['rule']}; this is {rule}, which takes other steps: go on "
+                "with the rule that saved it, or begin without its state"
+            )
         options, states = saved["options"], saved["state"]
         for name, given, mine in (
             ("groups", options, self.param_groups),

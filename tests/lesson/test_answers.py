@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -160,6 +162,17 @@ def test_a_count_is_right_to_the_last_one_whatever_its_type(answer):
 
 def test_a_sum_of_zero_that_rounding_left_a_trace_of_is_zero():
     assert judge("0", 2.8e-17).right and not judge("0", 2.8e-7).right
+
+
+@pytest.mark.parametrize("typed, right", [("0", 1), ("-3e-7", 1), ("3.6e-11", 1), ("0.0001", 0)])
+def test_where_parts_cancel_no_more_is_asked_than_their_shown_digits_tell(typed, right):
+    """0.08 * 1.2 + (-0.106667) * 0.9 is -3e-7 as shown; with all digits nudges left 3.6e-11."""
+    assert judge(typed, 3.56e-11, parts=[0.096, -0.096]).right == bool(right)
+    assert judge(f"{typed} 1", np.array([3.56e-11, 1]), tolerance=1e-9,
+                 parts=[[0.096, 0.5], [-0.096, 0.5]]).right == bool(right)  # fmt: skip
+    assert judge("0.096", 3.56e-11, parts=[0.096, -0.096]).slip.startswith("That is one of the 2")
+    assert not judge("5", 1.0, parts=[math.inf, 1.0]).right
+    assert how_far("0.25", 2.8e-17) == "That is 0.25 too high."
 
 
 @pytest.mark.parametrize("typed", ["1e-320", "-5e-324", "1e308", "1/9e999", "1e-320 MB", "9" * 400])

@@ -248,3 +248,17 @@ def test_a_refused_step_leaves_no_state_behind(rule):
         optimizer.step()
     assert optimizer.state == [{}, {}]
     assert (first.data == 1).all()
+
+
+def test_a_state_goes_on_with_the_rule_that_saved_it():
+    """Adam and AdamW have the same options and arrays, and take other steps."""
+    first, second = (rule([leaf()], lr=0.1) for rule in (Adam, AdamW))
+    for one, other in ((first, second), (second, first)):
+        decay = one.weight_decay
+        with pytest.raises(ValueError, match=f"the state is of {type(other).__name__}; this is"):
+            one.load_state_dict(other.state_dict())
+        assert one.weight_decay == decay
+        one.load_state_dict(one.state_dict())
+        old = one.state_dict()
+        del old["rule"]  # as version 0.1 saved it
+        one.load_state_dict(old)

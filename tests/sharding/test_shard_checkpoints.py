@@ -250,7 +250,7 @@ def test_a_shard_of_another_optimiser_leaves_all_of_them_as_they_were(tmp_path):
     name = "shard-3-of-4.step-1.npz"
     (tmp_path / "ours" / name).write_bytes((tmp_path / "theirs" / name).read_bytes())
     now = learn(layer, 0, 2)
-    with pytest.raises(ValueError, match=r"shard-3-of-4.* does not fit the optimiser .*lacks sum"):
+    with pytest.raises(ValueError, match=r"shard-3-of-4.* does not fit .*is of LazyAdam"):
         layer.load(tmp_path / "ours")
     assert layer.table().tobytes() == now.tobytes() and layer.steps == 2
     manifest = tmp_path / "theirs" / "manifest.json"
