@@ -50,7 +50,8 @@ def check(trial):
     none = {"ids": ids[:0], "dout": dout[:0]}
     trial.same("sgd_step", mistakes=MISTAKES, E=E, **none, lr=0.1)
     trial.lean("sgd_step", 5e5, "it grows with the table and not with the batch",
-               E=np.zeros((1_000_000, 2)), ids=ids, dout=np.ones((6, 2)), lr=0.1)  # fmt: skip
+               E=np.zeros((1_000_000, 2)), ids=999_999 - ids, dout=np.ones((6, 2)),
+               lr=0.1)  # fmt: skip
 
 
 def _repeats_lost(E, ids, dout, lr):

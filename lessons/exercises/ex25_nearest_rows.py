@@ -63,6 +63,9 @@ def check(trial):
     for row in (0, 2, 3):
         trial.same("nearest_rows", mistakes=MISTAKES, E=E, row=row, k=3)
     trial.same("nearest_rows", E=E, row=0, k=0)
+    angle = np.array([0, 2e-4, 1e-4])  # of which the cosines are 1 to seven places
+    near = np.column_stack([np.cos(angle), np.sin(angle)])
+    trial.same("nearest_rows", E=near, row=0, k=2)
 
 
 def _by(measure, itself=-np.inf):

@@ -24,6 +24,8 @@ from scratch_embed.gradcheck.numeric import (
     is_kink,
     jump,
     leaps,
+    moves_farther_off,
+    stairs,
 )
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.point import Point
@@ -88,7 +90,7 @@ def _judged(
             row = said.row(clear := clearer(line, point.noise))._replace(true=true)
             kink = not row.passed and not said.zero and is_kink(line, said.slope, point.noise)
             return said.row(clear, KINK) if kink else row
-        return _decided(rows)._replace(true=true)
+        return (_on_stairs(said, found[best], line) or _decided(rows))._replace(true=true)
     near, real = closer(line, point.noise), [m for m in found if m != "complex"]
     if np.isnan(near.value) and point.loss.refused:
         raise ValueError(
@@ -104,7 +106,10 @@ def _judged(
         # Along a direction a complex step that leaves something out shows it, if not at this entry.
         alone = alone and is_analytic(point.loss, point.checked[place.position])
         row = said.against(found["complex"], near) if alone else said.row(near)
-        return row._replace(true=true)
+        return (_on_stairs(said, near, line) or row)._replace(true=true)
+    inside = max(point.inside, _height(point, place, line))
+    if inside > point.noise and (again := said.row(clearer(line, inside))).passed:
+        return again._replace(true=true)
     if is_kink(line, None if place.index is None else said.slope, point.noise):
         return said.row(doubted, KINK)
     if place.index is not None and is_kink(line, None, point.noise) and point.sound:
@@ -147,6 +152,10 @@ class _Said(NamedTuple):
             return False
         return 8 * got.noise > max(abs(got.value), abs(self.analytic))
 
+    def still(self, got: Measured) -> bool:
+        """Whether backward says 0 and so does the nudge, though nothing says that it must be."""
+        return not (self.zero or self.why or self.analytic or got.value)
+
     def against(self, exact: Measured, real: Measured) -> Row:
         """The comparison where the complex step alone disagrees with backward.
 
@@ -181,6 +190,22 @@ class _Said(NamedTuple):
         label, index = self.point.name(self.place.position), self.place.index
         numbers = self.analytic, stated, gap, allowed
         return Row(label, index, self.uses, *numbers, verdict, noise, whole=self.whole)
+
+
+def _on_stairs(said: _Said, got: Measured, line: Line) -> Row | None:
+    """Where a nudge moves nothing, as beside 1e10, and backward says 0: what longer ones say."""
+    if not said.still(got) or line.side or not moves_farther_off(line):
+        return None
+    height = _height(said.point, said.place, line)
+    return said.row(clearer(line, height)) if height > said.point.noise else None
+
+
+def _height(point: Point, place: Place, line: Line) -> float:
+    """Of the stairs that L goes in along an entry; along a direction, of those met so far, between
+    which the other entries move it."""
+    height = stairs(line) if place.index is not None else point.stairs
+    point.stairs = max(point.stairs, height)
+    return height
 
 
 def _at(index: tuple[int, ...] | None) -> str:

@@ -17,6 +17,7 @@ from scratch_embed.gradcheck.numeric import (
     is_kink,
     loss_noise,
     richardson,
+    stairs,
     stream,
 )
 from scratch_embed.tensor import Tensor
@@ -45,19 +46,22 @@ def measured(
     places = list(np.ndindex(tensor.shape)) if entries is None else entries
     found = _complex_gradient(loss, tensor, places)
     with holding([tensor]):
-        lines, noise = [Line(loss, tensor, i, edits=True) for i in places], _noise(loss, tensor)
+        lines, noise = [Line(loss, tensor, i, edits=True) for i in places], noise_of(loss, tensor)
         if found is None:
-            both = [_by_real_steps(line, noise) for line in lines]
+            both = [_by_real_steps(line, max(noise, stairs(line))) for line in lines]
         elif is_analytic(loss, tensor):
             doubt = ANALYTIC * np.abs(found).max(initial=0)
             both = [(slope, doubt / 8) for slope in found]
         else:
-            both = [_arbitrated(line, slope, noise) for line, slope in zip(lines, found)]
+            both = [
+                _arbitrated(line, slope, max(noise, stairs(line)))
+                for line, slope in zip(lines, found)
+            ]
     both = np.array(both, dtype=float).reshape(-1, 2).T
     return tuple(both.reshape(2, *tensor.shape) if entries is None else both)
 
 
-def _noise(loss: Loss, tensor: Tensor) -> float:
+def noise_of(loss: Loss, tensor: Tensor) -> float:
     """The rounding of a loss, as measured: numbers that cancel leave more than its size tells."""
     direction = stream(0).standard_normal(tensor.shape)
     return loss_noise(Line(loss, tensor, None, direction, edits=True), loss.rounding())

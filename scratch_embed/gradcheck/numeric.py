@@ -285,6 +285,25 @@ def goes_in_steps(line: Line, unit: float) -> bool:
     return not (0 < moves[moves > 0].min(initial=np.inf) < unit / 4)
 
 
+def stairs(line: Line) -> float:
+    """By how much L jumps, again and again, with flats between: so it does where a nudge is added
+    to a number like 1e9, of which it moves the last digits. 0 where it is smooth, or flat."""
+    for spacing in 10.0 ** np.arange(-11, -3, 0.5):
+        values = [line(k * spacing * line.scale) for k in range(-8, 9)]
+        moves = np.abs(np.diff(values))
+        if np.all(moves > 0):
+            return 0.0  # there is no flat as long as that
+        if np.sum((moves[:-2] == 0) & (moves[1:-1] > 0) & (moves[2:] == 0)) > 1:
+            return float(np.nanmax(moves))
+    return 0.0
+
+
+def moves_farther_off(line: Line) -> bool:
+    """Whether L is another at a long step, on both sides."""
+    h = line.step(RICHARDSON_STEP)
+    return line(0.0) not in (line(h), line(-h))
+
+
 def closer(line: Line, noise: float) -> Measured:
     """Central differences at ever smaller steps: the one with the least doubt about it.
 

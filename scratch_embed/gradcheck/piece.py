@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from scratch_embed.gradcheck.data import moved, reach
-from scratch_embed.gradcheck.numeric import central
+from scratch_embed.gradcheck.numeric import central, stairs
 from scratch_embed.gradcheck.place import Place
 
 ASIDE = 1e-5  # how far beside the point
@@ -35,8 +35,8 @@ MANY = 512  # entries: of more, those alone are looked at in which backward is w
 
 def is_of_a_piece(point, places: Sequence[Place]) -> bool:
     """Whether backward is the slope beside the point, and at none of these `places` here."""
-    if point.original:
-        return False
+    if point.original or any(_is_on_stairs(point, place) for place in places[:FEW]):
+        return False  # between its steps no nudge shows a slope
     search = _Search(point, places)
     least = search.gaps.min()
     if not np.isfinite(search.size) or least <= OTHER * search.size:
@@ -60,6 +60,14 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
                 return search.is_steady()
             turned |= np.abs(search.found - here) > OTHER * search.size
     return bool(turned.any()) and (search.goes_on(turned) or search.is_a_mean())
+
+
+def _is_on_stairs(point, place: Place) -> bool:
+    """Whether L goes in steps that are more than rounding, as beside a mask of -1e9."""
+    if place.index is None:
+        return False
+    line = point.line(point.checked[place.position], place.index)
+    return stairs(line) > 8 * point.noise
 
 
 def is_in_reach(point, place: Place) -> bool:

@@ -17,9 +17,10 @@ import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
 from scratch_embed.gradcheck.data import check_tensors, holding
-from scratch_embed.gradcheck.nudged import gradient
+from scratch_embed.gradcheck.nudged import gradient, noise_of
 from scratch_embed.gradcheck.numeric import (
     CENTRAL_STEP,
+    EPS,
     RICHARDSON_STEP,
     Line,
     Loss,
@@ -53,7 +54,7 @@ CHOSEN = {"central": CENTRAL_STEP, "richardson": RICHARDSON_STEP}
 
 
 class Study(NamedTuple):
-    """Errors of every method over a range of steps, relative to the largest derivative.
+    """Errors of every method over a range of steps, relative to the largest derivative if not 0.
 
     steps (S,), errors {method: (S,)}, reference: what the errors are measured against.
     """
@@ -62,6 +63,7 @@ class Study(NamedTuple):
     steps: np.ndarray
     errors: dict[str, np.ndarray]
     reference: str
+    zero: bool = False  # whether all derivatives are: then errors stand by themselves
 
     def best(self, method: str) -> tuple[float, float]:
         """The step with the smallest error, and that error. A step that leads out of where fn is
@@ -127,8 +129,9 @@ class Study(NamedTuple):
                 taken = name in CHOSEN and abs(np.log10(CHOSEN[name] / h)) < 0.5
                 cells += f"{self.errors[name][s]:>13.1e}" + ("*" if taken else " ")
             lines.append(f"{h:>8.0e}{cells}".rstrip())
-        lines.append("* about the step that gradcheck takes; errors relative to the largest")
-        lines.append(f"derivative, against {self.reference}")
+        told = "as they are, for the" if self.zero else "relative to the largest"
+        lines.append(f"* about the step that gradcheck takes; errors {told}")
+        lines.append(f"derivative{' is 0' * self.zero}, against {self.reference}")
         if not self.borne_out:
             lines.append("no central difference comes near it: here is a kink, or no derivative")
         lines += [f"{name}: {self.arms(name)}" for name in names]
@@ -144,7 +147,8 @@ class Study(NamedTuple):
         floor = 1e-17  # an error of 0 has no logarithm
         curves = {name: np.maximum(errors, floor) for name, errors in self.errors.items()}
         plot.lines(ax, self.steps, curves, logx=True, logy=True, marker="o",
-                   xlabel="step h", ylabel="largest error / largest derivative",
+                   xlabel="step h",
+                   ylabel="largest error" + " / largest derivative" * (not self.zero),
                    title=f"{self.name}: how the error depends on the step")  # fmt: skip
         for name, h in CHOSEN.items():
             at = int(np.argmin(np.abs(np.log10(self.steps / h))))
@@ -198,11 +202,11 @@ def step_study(
         places = [(t, i) for t in checked for i in some[t]]
         truth = np.concatenate([gradient(loss, t, some[t]) for t in checked])
         _check_finite(truth, "fn has the derivative {}")
-        errors = {}
+        errors, size = {}, _size(loss, places, truth)
         for method, (numerator, dtype, _) in CURVES.items():
             try:
                 with no_casts():
-                    found = _errors(numerator, dtype, loss, checked, places, truth)
+                    found = _errors(numerator, dtype, loss, checked, places, truth, size or 1.0)
             except Exception:  # an operation that does not take complex numbers
                 if method != "complex":
                     raise
@@ -211,7 +215,7 @@ def step_study(
                 errors[method] = found
     exact = bool(np.any(errors.get("complex", np.inf) < 1e-6))  # of abs, say, it is wrong
     reference = "the complex step at 1e-20" if exact else "the real step that leaves least doubt"
-    return Study(name or getattr(fn, "__name__", "fn"), STEPS, errors, reference)
+    return Study(name or getattr(fn, "__name__", "fn"), STEPS, errors, reference, not size)
 
 
 def _check_finite(values: np.ndarray, where: str) -> None:
@@ -227,8 +231,17 @@ def _some(tensor: Tensor, rng) -> list[tuple[int, ...]]:
     return [tuple(int(i) for i in np.unravel_index(f, tensor.shape)) for f in np.sort(flat)]
 
 
-def _errors(numerator, dtype, loss: Loss, checked, places, truth: np.ndarray) -> np.ndarray:
-    size = np.abs(truth).max() or 1.0
+def _size(loss: Loss, places, truth: np.ndarray) -> float:
+    """The largest derivative; 0 where it is no more than a difference leaves of rounding."""
+    lines = [Line(loss, t, i, edits=True) for t, i in places]
+    ends = [abs(line(h)) for line in lines for h in (CENTRAL_STEP, -CENTRAL_STEP)]
+    noise = max(noise_of(loss, t) for t in dict.fromkeys(t for t, _ in places))
+    rounding = noise + EPS * float(np.nanmax(ends))
+    largest = float(np.abs(truth).max())
+    return largest if largest > rounding / CENTRAL_STEP else 0.0
+
+
+def _errors(numerator, dtype, loss: Loss, checked, places, truth, size: float) -> np.ndarray:
     with holding(checked, dtype), np.errstate(all="ignore"):
         values = [
             [numerator(Line(loss, t, i, edits=True), 0.0, h)[0] for t, i in places] for h in STEPS

@@ -77,6 +77,8 @@ def _off_kinks(point: Point, looked: list[tuple[Place, Row]], judged):
         if row is not None and row.verdict != KINK:
             continue
         seen = {place.index for place, _ in looked if place.position == position} - {None}
+        if row is None and len(seen) == tensor.size and not kinks[position]:
+            continue  # it has nothing to add to its entries
         news = judged([part for part in parts.places(place) if part.index not in seen])
         if row is None:
             more += [(p, own) for p, own in news if np.isfinite(own.numeric) and not own.passed]

@@ -66,6 +66,17 @@ def walk(out: Tensor, cotangent: np.ndarray, instead: Callable[[Part], np.ndarra
     return Walk(pending, parts, overwrites)
 
 
+@np.errstate(all="ignore")  # infinity times 0 is left out
+def rounding_inside(parts: list[Part]) -> float:
+    """What a last digit of every number computed on the way makes of the loss, by chance.
+
+    Beside a mask of -1e9 that is more than nudges show: of short ones nothing is left.
+    """
+    moves = [np.ravel(part.tensor.data * part.grad) for part in parts if part.tensor.node]
+    whole = np.concatenate([np.zeros(1), *moves])
+    return float(np.finfo(float).eps * np.sqrt((whole[np.isfinite(whole)] ** 2).sum()))
+
+
 def unchanged(node: Node, kept: list[np.ndarray]) -> bool:
     """Whether the arrays that forward saved are still as they were when they were `kept`."""
     return all(same_bits(a, b) for a, b in zip(kept, arrays(node.saved)))

@@ -82,9 +82,8 @@ def judge(
     count = answer.is_integer() and abs(answer) < EXACT and not BYTE.search(asked)
     if tolerance is None and count:
         tolerance = 0.0
-    share = not figure.unit and SHARE.search(asked) and PER.search(asked)
-    if share and abs(value) <= 1 and not _near(value, answer, tolerance):
-        value /= SCALES["%"]  # 0.57 of them are 57 percent
+    if _is_share(figure, value, asked) and not _near(value, answer, tolerance):
+        value /= SCALES["%"]
     if _near(value, answer, tolerance) or abs(value - answer) <= _cancelled(parts):
         in_bytes = BYTE.fullmatch(figure.unit.strip())
         counted = TIMES.search(asked) or COUNTED.search(asked) and not BYTE.search(asked)
@@ -109,7 +108,12 @@ def how_far(typed: str, answer, asked: str = "") -> str:
     figures = [_read(piece, asked) for piece in pieces]
     if None in figures or len(figures) != len(answers):
         return ""
-    pairs = [(_in_the_unit_asked(f, asked), float(a)) for f, a in zip(figures, answers)]
+    values = [_in_the_unit_asked(figure, asked) for figure in figures]
+    shares = [_is_share(figure, value, asked) for figure, value in zip(figures, values)]
+    pairs = [
+        (v / SCALES["%"] if share and abs(a) > 1 else v, float(a))
+        for v, share, a in zip(values, shares, answers)
+    ]
     place, (value, right) = next(
         ((n, pair) for n, pair in enumerate(pairs, 1) if not _near(*pair)), (1, pairs[0])
     )
@@ -193,6 +197,12 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
     if unit == "B" and bytes_asked:  # which is a billion elsewhere
         return figure.value / SCALES["B"] / SCALES[bytes_asked[0]]
     return figure.value
+
+
+def _is_share(figure: Figure, value: float, asked: str) -> bool:
+    """Whether 0.57 may stand for 57 percent."""
+    both = SHARE.search(asked) and PER.search(asked)
+    return bool(both and not figure.unit and abs(value) <= 1)
 
 
 def _beyond(value: float, asked: str) -> str:

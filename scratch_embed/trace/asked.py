@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS, NOISE_SPACINGS, leaps, loss_noise
+from scratch_embed.gradcheck.numeric import (
+    CENTRAL_STEP,
+    EPS,
+    NOISE_SPACINGS,
+    leaps,
+    loss_noise,
+    stairs,
+)
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.gradcheck.walk import LONG, in_single
@@ -49,7 +56,8 @@ class Asked(NamedTuple):
     def noise(self) -> float:
         """The rounding of the loss, which may be a small rest of large numbers: as measured."""
         way, here = self._moves()
-        return loss_noise(way, EPS * max(abs(here), 1.0, self._of_the_entry()), SPACINGS)
+        floor = EPS * max(abs(here), 1.0, self._of_the_entry())
+        return max(loss_noise(way, floor, SPACINGS), stairs(way))
 
     def _of_the_entry(self) -> float:
         """What the loss moves by with all of the entry: a nudge of it is rounded beside that."""
@@ -105,7 +113,7 @@ class Asked(NamedTuple):
 
         way, sizes = Way(moves, moving, self.index), np.maximum(np.abs(here), 1.0) * np.abs(given)
         floor = EPS * max(float(sizes[np.isfinite(sizes)].sum()), self._of_the_entry())
-        return way, loss_noise(way, floor)
+        return way, max(loss_noise(way, floor), stairs(way))
 
     def unjudged(self) -> str:
         """Why a nudge tells nothing of this step, if so: forward draws, or rounds to float32,

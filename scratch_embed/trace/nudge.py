@@ -53,6 +53,7 @@ LARGE = 20_000_000  # numbers that a nudge may compute again without being asked
 AGREES, DIFFERS, ON_PURPOSE = "agrees", "DIFFERS", "differs on purpose"
 JUMP = "no verdict, for the loss jumps here, and has no slope"
 ALONE = f"{AGREES}, by a nudge of this step alone; beside the loss it is too small to tell"
+BENT = f"{AGREES}, by a nudge of this step alone; the loss bends too much to tell"
 ASTRAY = f"{DIFFERS}, as what arrives does: this step is right"
 KINK = "on a kink, where it lies between the slopes from left and right; one entry tells no more"
 KINKS = "on a kink of several numbers at once, where none is right; this step is right by itself"
@@ -186,8 +187,10 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
             return KINKS
         if is_kink(way, None, noise):
             return OWN_KINK
-        hidden = abs(found.slope - asked.value) * found.h <= asked.rounding_inside()
-        return ALONE if hidden else ASTRAY
+        gap = found.slope - asked.value
+        if abs(gap) * found.h <= asked.rounding_inside():
+            return ALONE
+        return BENT if _bends(asked.loss(), found.slope, gap, found.h) else ASTRAY
     if is_kink(way, asked.value, noise):
         same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it
         return KINK if same else OWN_KINK
@@ -238,10 +241,10 @@ def _measured(f: Callable[[float], float], value: float, single: bool, x: float)
     return next((each for each in found if math.isfinite(each.slope)), found[0])
 
 
-def _bends(f: Callable[[float], float], slope: float, gap: float) -> bool:
+def _bends(f: Callable[[float], float], slope: float, gap: float, h: float = STEPS[0]) -> bool:
     """Whether curvature may explain a gap: the quotient of a step twice as long is off by more."""
-    h = 2 * STEPS[0]
-    return bool(abs((f(h) - f(-h)) / (2 * h) - slope) > abs(gap))
+    h = 2 * h
+    return not abs((f(h) - f(-h)) / (2 * h) - slope) <= abs(gap)  # nor where it is no number
 
 
 def _judge(found: Quotient, value: float, single: bool) -> bool:

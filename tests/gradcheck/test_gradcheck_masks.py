@@ -126,3 +126,52 @@ def test_a_sum_that_is_always_0_at_numbers_that_are_all_alike(fn, fill, shape):
         assert report.agrees, report
     passes = differentiable(lambda x: (x - x.mean(0), ()), lambda d, saved: d, name="passes")
     assert not gradcheck(lambda x: F.sum(passes(x)), x).agrees
+
+
+WHOLE = np.array([[True, True, False], [False, False, False]])  # the second asker sees nobody
+INSIDE = {  # of the scores: softmax of what is masked, in steps, or all in one
+    "on the tape": lambda far, backward: (
+        lambda z: differentiable(forward, backward, name="softmax")(z + np.where(WHOLE, 0, far))
+    ),
+    "in one": lambda far, backward: differentiable(
+        lambda z: forward(z + np.where(WHOLE, 0, far)), backward, name="softmax"
+    ),
+}
+
+
+@pytest.mark.parametrize("far", [-1e8, -1e9])
+@pytest.mark.parametrize("where", INSIDE)
+def test_a_row_that_is_masked_whole_moves_in_steps_of_the_last_digit(where, far):
+    """Of scores beside -1e9 a short nudge moves nothing: 0 agreed, and what is right did not."""
+    z = Tensor([[0.3, -0.2, 0.1], [0.4, -0.5, 0.2]], requires_grad=True, name="z")
+    report = gradcheck(INSIDE[where](far, right), z)
+    assert report.passed and not report.causes, report
+    for wrong in (
+        lambda dout, p: right(dout, p) * np.array([[1], [0]]),
+        lambda dout, p: 1.1 * right(dout, p),
+    ):
+        assert not gradcheck(INSIDE[where](far, wrong), z).passed
+
+
+def test_the_softmax_of_this_package_behind_such_a_mask_is_right():
+    q, k, v = (
+        Tensor(np.random.default_rng(i).standard_normal((2, 3)), requires_grad=True, name=name)
+        for i, name in enumerate("qkv")
+    )
+    mask = np.where([[True, False], [False, False]], 0, -1e9)
+    report = gradcheck(lambda q, k, v: F.softmax(q @ k.T * 3**-0.5 + mask) @ v, q, k, v)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("z", [20.0, 22.0, 24.0, 26.0])
+def test_a_surprise_that_has_lost_most_of_its_digits_is_measured_by_long_steps(z):
+    """-ln(1 - sigmoid(z)): of 1 - p only the last digits are left where p is nearly 1."""
+    x = Tensor([z, 1.0], requires_grad=True, name="z")
+    assert gradcheck(lambda x: -F.log(1 - F.sigmoid(x)), x).passed
+    for due, passes in ((1.0, True), (0.0, False), (-1.0, False)):
+        surprise = differentiable(
+            lambda z: (-np.log(1 - 1 / (1 + np.exp(-z))), z),
+            lambda dout, z, due=due: dout / (1 + np.exp(-z)) * np.where(z > 19, due, 1),
+            name="surprise",
+        )
+        assert gradcheck(surprise, x).passed == passes

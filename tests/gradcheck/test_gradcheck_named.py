@@ -206,3 +206,14 @@ def test_a_mask_that_was_forgotten_is_no_transpose_though_forward_passes_a_small
         lambda x: (np.minimum(x, high), x), lambda dout, x: dout.copy(), name="cut"
     )
     assert causes(cut, leaf(0.4, 5.0, -1.7)) == [("leak", "cut")]
+
+
+@pytest.mark.parametrize("x", [700.0, 709.0])
+def test_what_is_too_small_for_a_multiple_of_it_is_linear(x):
+    """What arrives at exp(700) behind ln(1 + exp(x)) is 1e-304; of 2^-40 of that digits go."""
+    assert gradcheck(lambda x: F.log(1 + F.exp(x)), leaf(x, 1.0)).passed
+
+
+def test_where_every_entry_was_asked_a_direction_across_a_pole_is_no_news():
+    report = gradcheck(lambda x: 1 / x, leaf(1e-5, 1.0, 1e5))
+    assert report.passed and all(row.index is not None for row in report.rows)

@@ -223,8 +223,10 @@ def test_a_forward_that_rounds_within_is_told(slope):
     op = differentiable(forward, lambda d, x: slope * d * np.exp(x), name="my_exp")
     for seed in (0, 1):
         report = gradcheck(op, leaf(3, 2, seed=seed), seed=seed)
-        assert [cause.name for cause in report.causes] == ["single precision"]
-        assert "forward of my_exp rounds to float32" in report.causes[0].sentence
+        assert report.passed == (slope == 1)  # as long steps tell, in which its own are small
+        told = [cause.name for cause in report.causes]
+        assert told == ([] if slope == 1 else ["single precision"])
+        assert slope == 1 or "forward of my_exp rounds to float32" in report.causes[0].sentence
 
 
 @pytest.mark.parametrize("scale", [20.0, 60.0])

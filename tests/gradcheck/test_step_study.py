@@ -122,3 +122,29 @@ def test_a_study_names_an_arm_only_where_the_errors_follow_it():
     assert "off on the right, not as h^2" in arms["kink"].arms("central")
     assert arms["abs"].arms("complex") == "none: off at every step"
     assert arms["line"].arms("complex") == "none: exact at every step"
+
+
+@pytest.mark.parametrize(
+    "fn, numbers",
+    [
+        (lambda x: x**3, [0.0]), (lambda x: x**3 - x * 3.0, [1.0]), (lambda x: x * x * x, [0.0]),
+        (lambda x: F.softmax(x).sum(), [0.3, 0.1, -2.0]),
+        (lambda x: F.layer_norm(x).sum(), [0.3, 0.1, -2.0]),
+    ],
+)  # fmt: skip
+def test_where_the_derivative_is_0_errors_stand_by_themselves(fn, numbers):
+    study = step_study(fn, of(*numbers))
+    assert study.zero and study.borne_out and "derivative is 0" in str(study)
+    assert "relative" not in str(study) and study.best("central")[1] < 1e-9
+    assert study.figure().axes[0].get_ylabel() == "largest error"
+
+
+@pytest.mark.parametrize("large", [1e7, 1e8])
+def test_steps_that_move_no_last_digit_are_not_the_truth(large):
+    study = step_study(lambda x: (x + large) - large, of(1.0, 2.0))
+    assert study.best("complex")[1] < 1e-9  # it is 1
+    assert study.errors["central"][-1] > 0.5 and study.best("central")[0] >= 1e-3
+    tanh = lambda x: (np.tanh(x.astype(np.float32)), x)
+    single = differentiable(tanh, lambda dout, x: dout * (1 - np.tanh(x) ** 2))
+    study = step_study(single, of(0.3))
+    assert study.errors["central"][-1] > 0.5 and study.best("central")[1] < 1e-3

@@ -180,3 +180,9 @@ def test_where_parts_cancel_no_more_is_asked_than_their_shown_digits_tell(typed,
 @pytest.mark.parametrize("asked", ["How many parts?", "How many MB?", "in percent?"])
 def test_numbers_at_the_ends_of_float64_are_answers_like_others(typed, answer, asked):
     assert not judge(typed, answer, asked=asked).right
+
+
+def test_a_wrong_share_is_measured_as_a_right_one_is_read():
+    asked = "What share is left, in percent?"
+    assert how_far("0.41", 59, asked) == how_far("41", 59, asked) == "That is 18 too low."
+    assert how_far("0.9", 0.5, asked) == "That is 0.4 too high."

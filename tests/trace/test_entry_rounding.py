@@ -136,3 +136,19 @@ def test_what_a_norm_takes_off_large_numbers_rounds_more_than_the_loss_shows():
     assert len(told) == 20 and all("agrees" in line for line in told)
     told = verdicts_of(trace(bumps(1.01)), "power")
     assert sum("DIFFERS" in line for line in told) > 15  # but for the flattest of the bumps
+
+
+@pytest.mark.parametrize("z", [20.0, 20.5, 22.5, 23.0])
+def test_a_pole_as_near_as_the_nudge_is_long_is_no_difference(z):
+    """Of -ln(1 - p) at 1 - p of 1e-9 a nudge of 1e-9 comes near the pole."""
+    x = Tensor([z, 1.0], requires_grad=True, name="z")
+    told = verdicts_of(trace(-(F.log(1 - F.sigmoid(x))).sum()), "sub")
+    assert all("agrees" in line for line in told)
+
+
+@pytest.mark.parametrize("large", [1e6, 1e7, 1e8])
+def test_beside_a_large_number_a_step_moves_in_jumps_of_its_last_digit(large):
+    for due, says in ((1.0, "agrees"), (0.0, "DIFFERS"), (1.1, "DIFFERS")):
+        beside = own("beside", lambda x: (x + large) - large, lambda x, due=due: due + 0 * x)
+        told = verdicts_of(trace(beside(Tensor([0.3, -1.2], requires_grad=True)).sum()), "beside")
+        assert all(says in line for line in told), told

@@ -110,7 +110,8 @@ def difference(got: Any, expected: Any, by_row: bool = False) -> str | None:
         return None
     if not isinstance(expected, (np.ndarray, np.generic, float)):
         return None if got == expected else f"is {got!r} and should be {expected!r}"
-    kind = np.asarray(got).dtype
+    kind, whole = np.asarray(got).dtype, np.asarray(expected).dtype.kind in "iu"
+    unlike = whole & (np.asarray(got) != np.asarray(expected))  # which a float may not tell
     got, expected = np.asarray(got, float), np.asarray(expected, float)
     sizes = np.where(np.isfinite(expected), np.abs(expected), 0)
     axis = -1 if by_row and sizes.ndim else None
@@ -118,6 +119,7 @@ def difference(got: Any, expected: Any, by_row: bool = False) -> str | None:
     with np.errstate(invalid="ignore"):
         off = ~((np.abs(got - expected) <= allowed) | (got == expected))
     off &= ~(np.isnan(got) & np.isnan(expected))
+    off |= unlike
     if not off.any():
         return None
     at = tuple(int(i) for i in np.argwhere(off)[0])

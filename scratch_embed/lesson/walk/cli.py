@@ -117,7 +117,8 @@ def _main(course: Course, argv: list[str]) -> int:
         return _forget(argv)
     if not arguments.what:
         if argv:
-            raise UsageError(f"{argv[0]} needs a lesson: its number, its name, or all.")
+            named = "its number, its name, or all" if arguments.ledger else "its number or its name"
+            raise UsageError(f"{argv[0]} needs a lesson: {named}.")
         print(spoken(greeting.greeting(course)))
         return 0
     word, *rest = arguments.what

@@ -94,6 +94,8 @@ FIRST = [
     ),
     *of(
         "repeated_ids",
+        ("rows by way of floats", "return rows, sums",
+         "return rows.astype(float).astype(int), sums", "is 1.15292e+18 and should be"),
         ("rows as floats", "return rows, sums", "return rows * 1.0, sums", "must hold integers"),
         ("last value kept", "np.add.at(sums, places.reshape(-1), values)", "sums[places] = values",
          "keeps of a repeated id only its last value"),

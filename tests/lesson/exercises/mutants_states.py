@@ -32,6 +32,8 @@ STATES = [
     *of(
         "nearest_rows",
         ("rows as floats", "order[:k]", "order[:k] + 0.0", "must hold integers"),
+        ("rounded cosines", "np.argsort(-cosines", "np.argsort(-np.round(cosines, 6)",
+         "at [0] is 1 and should be 2"),
         ("itself", "    cosines[row] = -np.inf\n", "", "lists the row itself"),
         ("dot products", " / (lengths * lengths[row])", "", "compares dot products"),
         ("absolute values", "np.sqrt((E * E).sum(axis=1))", "np.abs(E).sum(axis=1)",

@@ -278,7 +278,8 @@ def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, 
         (["claims", "--step"], "claims has no use for --step: leave it out."),
         (["lab", "--quick"], "lab without a name has no use for --quick: leave it out."),
         (["3", "--forget"], "--forget forgets all lessons and answers; it stands alone."),
-        (["--quick"], "--quick needs a lesson: its number, its name, or all."),
+        (["--quick"], "--quick needs a lesson: its number or its name."),
+        (["--ledger", "l.json"], "--ledger needs a lesson: its number, its name, or all."),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_code_2(folder, capsys, monkeypatch, argv, sentence):
