@@ -276,8 +276,9 @@ def _parse(made: Parser, argv: list[str]) -> argparse.Namespace:
     arguments, unknown = made.parse_known_intermixed_args(argv)
     if unknown:
         flag = unknown[0].partition("=")[0]
-        close = difflib.get_close_matches(flag, FLAGS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"the flags are {', '.join(FLAGS)}."
+        known = [each for each in FLAGS if each in made.format_help()]  # a script has not all
+        close = difflib.get_close_matches(flag, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"the flags are {', '.join(known)}."
         raise UsageError(f"there is no {flag}; {hint}")
     if (arguments.step or arguments.trace) and arguments.quiet:
         flag = "--step" if arguments.step else "--trace"

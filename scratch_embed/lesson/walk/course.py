@@ -101,7 +101,7 @@ class Course:
         if fits:
             raise UsageError(f"{word} may be {' or '.join(fits)}: say which {what}.")
         words = [*known, *short.values(), *(COMMANDS if what == "lesson" else ())]
-        close = difflib.get_close_matches(plain, words, n=1)
+        close = difflib.get_close_matches(plain, [w for w in words if w != plain], n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         lists = "lessons" if what == "lesson" else f"lessons {what}"
         raise UsageError(f"there is no {what} {word}; python -m {lists} lists them.{hint}")

@@ -298,6 +298,10 @@ def test_a_lesson_that_does_not_parse_is_reported_with_its_line(folder, capsys):
 def test_the_command_itself():
     done = script("-m", "lessons", "99")
     assert done.returncode == 2 and "there is no lesson 99; there are 0, 1," in done.stderr
+    done = script("-m", "lessons", "quiz", "quiz")
+    assert done.stderr == "lessons: there is no lesson quiz; python -m lessons lists them.\n"
+    done = script("lessons/ch00_lookup.py", "--forget")  # which a script has not
+    assert done.returncode == 2 and "there is no --forget; the flags are" in done.stderr
 
 
 def test_the_map_of_the_course_and_the_help(capsys):
