@@ -148,3 +148,10 @@ def test_steps_that_move_no_last_digit_are_not_the_truth(large):
     single = differentiable(tanh, lambda dout, x: dout * (1 - np.tanh(x) ** 2))
     study = step_study(single, of(0.3))
     assert study.errors["central"][-1] > 0.5 and study.best("central")[1] < 1e-3
+
+
+def test_exact_is_not_taken_in_by_what_is_a_line_at_whole_numbers_only():
+    for step in (np.round, np.floor, np.trunc, lambda x: x + 2.0**60):
+        straight_through = differentiable(lambda x, f=step: (f(x), None), lambda dout, _: dout)
+        assert exact(straight_through, of(0.3, -1.2)) is None
+    assert exact(lambda x: x * x, of(0.3, -1.2)) is True
