@@ -18,6 +18,7 @@ from scratch_embed.trace.slopes.slope import (
     dot,
     entry,
     factor,
+    less,
     own,
     reached,
     short,
@@ -77,7 +78,7 @@ def _scores(at: ForwardStep, places: np.ndarray) -> Middle:
         value = float(row[s] * (dweights[s] - mean))
         stages = (
             f"{_weight(at, o)}*({entry('dweights', o)} - mean)",
-            f"{short(row[s])}*({short(dweights[s])} - {factor(mean)})",
+            f"{short(row[s])}*({less(float(dweights[s]), mean)})",
             short(value),
         )
         pairs = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +116,18 @@ def near_one(x) -> str:
     rest = abs(1 - abs(float(x)))
     more = math.floor(-math.log10(rest)) if 0 < rest < 1e-3 else 0
     return number(float(x), DIGITS + more)
+
+
+def less(a: float, b: float) -> str:
+    """A difference, with more than four digits where these would leave few of it.
+
+    >>> less(0.25, -1.5), less(0.37770012, 0.37717012)
+    ('0.25 - (-1.5)', '0.3777001 - 0.3771701')
+    """
+    rest = abs(a - b) / max(abs(a), abs(b), 1e-300)
+    more = math.ceil(-math.log10(rest)) if 1e-12 < rest < 0.1 else 0
+    written = partial(number, digits=DIGITS + more)
+    return f"{written(a)} - {factor(b, written)}"
 
 
 def factor(x, written: Callable = short) -> str:
