@@ -190,11 +190,13 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
         gap = found.slope - asked.value
         if abs(gap) * found.h <= asked.rounding_inside():
             return ALONE
+        if _is_slope_beside(asked):
+            return KINKS
         return BENT if _bends(asked.loss(), found.slope, gap, found.h) else ASTRAY
     if is_kink(way, asked.value, noise):
         same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it
         return KINK if same else OWN_KINK
-    return PIECE if is_kink(way, None, noise) and _is_right_beside(asked) else DIFFERS
+    return PIECE if _is_right_beside(asked) else DIFFERS
 
 
 def _is_right_beside(asked: Asked) -> bool:
@@ -207,6 +209,20 @@ def _is_right_beside(asked: Asked) -> bool:
         alone = clearer(way, noise)
         there = value_at(replay.gradient(use, at, asked.incoming.copy()), asked.index)
         if _near(alone, there, asked.single) and math.isclose(there, asked.value, rel_tol=1e-4):
+            return True
+    return False
+
+
+def _is_slope_beside(asked: Asked) -> bool:
+    """Whether the loss has this slope at a place close by: so it may, and none of the slopes here,
+    behind the median of three equal numbers, of which one alone moves nothing."""
+    use, rng, h = asked.use, np.random.default_rng(0), BESIDE / 100
+    f, one = replay.along(asked.trace, [use], ()), np.zeros(use.value.shape)
+    one[asked.index] = h
+    doubt = ROUNDING * max(abs(f(0 * one)), 1.0) / h
+    for _ in range(TRIES if doubt < 1e-2 * abs(asked.value) else 0):
+        at = BESIDE * rng.standard_normal(use.value.shape)
+        if abs((f(at + one) - f(at - one)) / (2 * h) - asked.value) <= doubt:
             return True
     return False
 

@@ -147,3 +147,20 @@ def test_ties_of_two_operations_are_not_told_to_differ(data):
     assert not any("DIFFERS" in said for all_said in told_of(walk).values() for said in all_said)
     wrong = trace(ties("max", 1, lost=-1.0)(ties("min", 0)(x)).sum())
     assert any("DIFFERS" in said for said in told_of(wrong)["max_1"])
+
+
+@pytest.mark.parametrize("paid", [1.0, 1.1])
+def test_of_three_equal_numbers_the_one_that_the_median_pays_is_on_a_corner(paid):
+    """Moved alone it moves nothing, and beside the point it is the median in its turn."""
+
+    def forward(x):
+        at = np.argsort(x, kind="stable")[len(x) // 2]
+        return x[at], (len(x), at)
+
+    def backward(dout, saved):
+        return paid * dout * np.eye(saved[0])[saved[1]]
+
+    median = differentiable(forward, backward, name="median")
+    x = Tensor([2.0, 2.0, 2.0, 5.0, -1.0], requires_grad=True, name="x")
+    told = told_of(trace(F.tanh(median(x * 1.0)) * 0.7)).values()
+    assert any("DIFFERS" in said for all_said in told for said in all_said) == (paid == 1.1)
