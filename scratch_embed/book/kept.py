@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scratch_embed.files import from_json, replacing
+from scratch_embed.workers import workers
 
 PACKAGE = Path(__file__).parents[1]
-END_AT_CTRL_C = signal.SIGINT, signal.SIG_DFL  # a worker would begin its next job instead
 
 
 class Job(NamedTuple):
@@ -52,17 +49,10 @@ def done(jobs: Iterable[Job], folder: Path) -> Iterator[tuple[str, Any]]:
             yield job.name, result
     if not waiting:
         return
-    workers = min(os.cpu_count() or 1, len(waiting))
-    with ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=signal.signal, initargs=END_AT_CTRL_C
-    ) as pool:
-        try:
-            for ended in as_completed([pool.submit(_do, job, places[job.name]) for job in waiting]):
-                name = ended.result()
-                yield name, _read(places[name])
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with workers(len(waiting)) as pool:
+        for ended in as_completed([pool.submit(_do, job, places[job.name]) for job in waiting]):
+            name = ended.result()
+            yield name, _read(places[name])
 
 
 def _do(job: Job, place: Path) -> str:

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "scratch_embed"
 # those that share a floor do not know of each other. A new module gets its place here.
 FLOORS = [
     {"arguments", "files", "lengths", "look", "one_thread", "sizes", "uninterrupted", "watch"},
-    {"checkpoint", "disk", "ending", "kernels", "plot", "positions", "working"},
+    {"checkpoint", "disk", "ending", "kernels", "plot", "positions", "workers", "working"},
     {"geometry", "hashing", "rows"},
     {"ops"},
     {"images", "tensor", "text"},  # images and text are free of the tape

@@ -7,14 +7,12 @@ verdict stands in the line of that lesson.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 
 from scratch_embed.lesson.claims.judging import Verdict
@@ -22,6 +20,7 @@ from scratch_embed.lesson.claims.pages import counts_text, judge_page, run_quiet
 from scratch_embed.lesson.tools import is_lab
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.look.terminal import paint
+from scratch_embed.workers import workers
 
 KINDS = {"labs": "lab", "claims": "claims"}  # by folder; whatever else is a lesson
 USES = re.compile(r'values_of\(\s*"([\w/]+)"')
@@ -57,15 +56,10 @@ def run_everything(course: Course) -> list[Outcome]:
     """Run the whole course, printing a line when a file is through. Returns the outcomes."""
     groups = together(course)
     outcomes = []
-    workers = min(os.cpu_count() or 1, len(groups)) or 1
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        try:
-            for ended in as_completed([pool.submit(run_group, group) for group in groups]):
-                outcomes += ended.result()
-                print("\n".join(lines(ended.result())), flush=True)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with workers(len(groups)) as pool:
+        for ended in as_completed([pool.submit(run_group, group) for group in groups]):
+            outcomes += ended.result()
+            print("\n".join(lines(ended.result())), flush=True)
     return outcomes
 
 
