@@ -34,7 +34,8 @@ def replacing(path: str | os.PathLike, new: bool = False) -> Iterator[Path]:
         one succeeds.
 
     Raises IsADirectoryError when `path` is a folder, FileExistsError when it must be new and is
-    not, and OSError for a pipe, a device, or when nothing can be written there.
+    not, PermissionError when it is write-protected, and OSError for a pipe, a device, or when
+    nothing can be written there.
     """
     target = _target(path, new)
     with temporary_beside(target) as temporary:
@@ -100,6 +101,8 @@ def _target(path: str | os.PathLike, new: bool = False) -> Path:
         except FileNotFoundError:
             pass  # a new file, or the one that a link names and that is not there yet
         path = Path(os.path.realpath(path))
+        if path.exists() and not os.access(path, os.W_OK):  # a rename would not ask
+            raise PermissionError(f"{path} is write-protected, and is not overwritten.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except FileExistsError:

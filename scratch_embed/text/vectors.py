@@ -221,6 +221,12 @@ def _check_dim(path: Path, dim: int, words: list[str], first: str) -> None:
             f"{path}: with {dim} numbers a line, {len(numbered)} of {len(words)} words end in a "
             f"number, such as {numbered[0][:60]!r}; the first line, {first[:60]!r}, is wrong"
         )
+    if numbered:
+        warnings.warn(
+            f"{path}: {len(numbered)} of {len(words)} words end in a number, such as "
+            f"{numbered[0][:60]!r}; that line may be damaged, and hold one number too many",
+            stacklevel=3,
+        )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -230,3 +230,15 @@ def test_a_disk_that_gets_full_is_told_with_the_name_of_the_file(tmp_path):
     with pytest.raises(OSError, match="No space left on device.*table.npy"), replacing(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as writing says it, without a name
     assert path.read_text(encoding="utf-8") == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_is_write_protected_stays_as_it_is(tmp_path, monkeypatch):
+    path = tmp_path / "best.npz"
+    path.write_text("kept", encoding="utf-8")
+    path.chmod(0o444)
+    # root may write to it all the same; so say that it may not
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    for writing in (lambda: check_writable(path), lambda: write(path)):
+        with pytest.raises(PermissionError, match=r"best\.npz is write-protected, and is not"):
+            writing()
+    assert path.read_text(encoding="utf-8") == "kept"

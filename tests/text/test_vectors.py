@@ -137,6 +137,15 @@ def test_words_that_swallowed_a_number_are_told_whatever_lies_between(path, betw
         read_vectors(path)
 
 
+def test_one_line_with_a_number_too_many_is_warned_of(path):
+    """GloVe has words that hold spaces, and none of these ends in a number."""
+    lines = [f"w{n} 0.1 0.2 0.3" for n in range(20)]
+    lines[7] = "w7 0.001 0.1 0.2 0.3"
+    path.write_text("\n".join([*lines, ". . . 0.1 0.2 0.3\n"]), encoding="utf-8")
+    with pytest.warns(UserWarning, match="1 of 21 words end in a number, such as 'w7 0.001'"):
+        assert len(read_vectors(path).words) == 21
+
+
 def test_a_file_that_is_not_utf8(path):
     path.write_bytes(b"a 1 2\ncaf\xe9 1 2\n")
     with pytest.raises(ValueError, match="line 2: byte 0xe9 at offset 3 is not UTF-8"):
