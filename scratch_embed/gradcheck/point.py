@@ -197,8 +197,16 @@ class Point:
         return found
 
     def _coarse(self) -> Part | None:
-        single = (p for p in self.walk.parts if p.out.dtype in (np.float32, np.complex64))
-        return next(single, None)
+        """The first operation that answers what is checked, in double, in single precision. A layer
+        in float32 that fn closes over is what it is."""
+        reached = set(self.checked)
+        for tensor in reversed(tape(self.out)):
+            if tensor.node and any(
+                isinstance(t, Tensor) and t in reached for t in tensor.node.inputs
+            ):
+                reached.add(tensor)
+        parts = (part for part in self.walk.parts if part.tensor in reached)
+        return next((p for p in parts if p.out.dtype in (np.float32, np.complex64)), None)
 
     @np.errstate(all="ignore")  # of a loss that is no number
     def _noise_along(self, tensor: Tensor, floor: float, rng) -> float:

@@ -77,7 +77,7 @@ class Quotient(NamedTuple):
 @np.errstate(all="ignore")  # a step may lead to where there is no number
 def nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> list[Line]:
     """f(x + h), f(x - h) and their quotient beside what backward says; or why there is none."""
-    value, single = value_at(part.value, index), part.value.dtype == np.float32
+    value, single = value_at(part.value, index), _holds_single(trace)
     if replay.work(trace, [use], LARGE) > LARGE:
         return [Line("", (f"no nudge: it would compute more than {LARGE:,} numbers again, twice",))]
     asked = Asked(trace, use, index, value, incoming, single)
@@ -94,6 +94,12 @@ def nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> li
         Line("nudge", quotient, found.slope),
         Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
     ]  # fmt: skip
+
+
+def _holds_single(trace: Trace) -> bool:
+    """Whether some number that goes into a step is of float32: then backward has rounded to it."""
+    given = (each.value for step in trace.forward for each in step.inputs)
+    return any(getattr(value, "dtype", None) == np.float32 for value in given)
 
 
 def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:

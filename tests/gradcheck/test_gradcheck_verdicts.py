@@ -229,6 +229,17 @@ def test_a_forward_that_rounds_within_is_told(slope):
         assert slope == 1 or "forward of my_exp rounds to float32" in report.causes[0].sentence
 
 
+def test_a_layer_in_float32_that_is_closed_over_hides_nothing():
+    """What depends on W is in float64; the lookup before it was given a table in float32."""
+    layer = Embedding(6, 3, rng=0)
+    for fn in (lambda W: layer([1, 2, 1]) @ W, lambda W: F.layer_norm(layer([1, 2, 1])) @ W):
+        W = leaf(3, 4)
+        report = gradcheck(fn, W)
+        assert report.passed and not report.causes and {r.verdict for r in report.rows} == {OK}
+        wrong = planted.broken("matmul", lambda g, s: (g @ s.b.T, 1.01 * s.a.T @ g))
+        assert not gradcheck(lambda W, wrong=wrong: wrong(layer([1, 2, 1]), W), W).passed
+
+
 @pytest.mark.parametrize("scale", [20.0, 60.0])
 def test_a_confident_softmax_is_no_lookup(scale):
     """It answers with rows of v, bit for bit, and 1e-20 of the others: these are used, too."""
