@@ -26,8 +26,9 @@ def workers(most: int) -> Iterator[ProcessPoolExecutor]:
             yield pool
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
-            for child in set() if isinstance(error, Exception) else set(active_children()) - others:
-                child.terminate()
+            if not isinstance(error, Exception):
+                for child in set(active_children()) - others:
+                    child.terminate()
             raise
 
 

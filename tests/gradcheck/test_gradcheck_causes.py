@@ -12,12 +12,9 @@ from scratch_embed import functional as F
 from scratch_embed.gradcheck import catalogue, gradcheck
 from scratch_embed.gradcheck.causes import HYPOTHESES
 from tests.gradcheck import planted, planted_patterns  # noqa: F401  it adds to the others
+from tests.gradcheck.leaves import leaf
 
 IDS = planted.IDS
-
-
-def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
-    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
 
 
 # ---- a learner's own lookup, whose saved tuple has no field called ids -----------------------

@@ -9,19 +9,9 @@ from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.gradcheck.report import WRONG
 from tests.gradcheck import planted
+from tests.gradcheck.leaves import leaf, of
 
 IDS = planted.IDS
-
-
-def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
-    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
-
-
-def of(*numbers: float) -> Tensor:
-    return Tensor(list(numbers), requires_grad=True, name="x")
-
-
-# ---- verdicts ------------------------------------------------------------------------------------
 
 
 def test_markdown_and_html_hold_the_table_and_the_cause():

@@ -11,16 +11,9 @@ from scratch_embed.gradcheck import catalogue, exact, gradcheck, reentrant, slop
 from scratch_embed.gradcheck.numeric import METHODS
 from scratch_embed.gradcheck.report import KINK, NO_NUMBER, NOISE, OK, SURROGATE, UNUSED, WRONG
 from tests.gradcheck import planted
+from tests.gradcheck.leaves import leaf, of
 
 IDS = planted.IDS
-
-
-def leaf(*shape: int, seed: int = 0, name: str = "x") -> Tensor:
-    return planted.leaf(np.random.default_rng(seed), *shape, name=name)
-
-
-def of(*numbers: float) -> Tensor:
-    return Tensor(list(numbers), requires_grad=True, name="x")
 
 
 # ---- verdicts ------------------------------------------------------------------------------------

@@ -9,14 +9,11 @@ from scratch_embed import Embedding, Tensor
 from scratch_embed import functional as F
 from scratch_embed.tensor import differentiable
 from scratch_embed.trace import trace
+from tests.trace.learners import own
 
 
 def verdict(walk, step, index) -> str:
     return walk.entry(step, (0, index)).text(everything=True).rpartition("backward made")[2]
-
-
-def own(name: str, f, slope):
-    return differentiable(lambda x: (f(x), x), lambda dout, x: dout * slope(x), name=name)
 
 
 def test_backward_at_a_kink_lies_between_two_slopes():

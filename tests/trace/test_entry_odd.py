@@ -12,6 +12,7 @@ from scratch_embed import SGD, Tensor
 from scratch_embed import functional as F
 from scratch_embed.tensor import differentiable
 from scratch_embed.trace import trace
+from tests.trace.learners import own
 
 
 def leaf(*shape: int, seed: int = 0, positive: bool = False) -> Tensor:
@@ -180,10 +181,6 @@ def test_what_a_forward_prints_is_not_printed_again_for_each_nudge(capsys):
     walk = trace(loss)
     assert "agrees" in walk.entry(len(walk)).text()
     assert capsys.readouterr().out == "forward of (3,)\n"
-
-
-def own(name: str, f, slope):
-    return differentiable(lambda x: (f(x), x), lambda dout, x: dout * slope(x), name=name)
 
 
 @pytest.mark.filterwarnings("error")
