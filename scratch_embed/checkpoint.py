@@ -36,11 +36,16 @@ def save(path: str | os.PathLike, **parts) -> None:
     """Write the parts to `path`: arrays, numbers, strings, None, and lists and dicts of them.
 
     Raises TypeError for anything else, with its path, and ValueError for a dict whose keys are no
-    strings or that is {"array at": ...} alone; OSError as writing does. The file that was there
-    stays until the new one is complete.
+    strings or that is {"array at": ...} alone, or that holds itself; OSError as writing does. The
+    file that was there stays until the new one is complete.
     """
     arrays: dict[str, np.ndarray] = {}
-    plain = json.dumps(_without_arrays(parts, "", arrays))
+    try:
+        plain = json.dumps(_without_arrays(parts, "", arrays))
+    except RecursionError:
+        raise ValueError(
+            "the parts hold one another in a circle, or hundreds deep; a checkpoint holds trees"
+        ) from None
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **{PLAIN: np.array(plain)}, **arrays)
 

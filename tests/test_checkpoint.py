@@ -116,6 +116,15 @@ def test_a_dict_that_would_be_taken_for_an_array_is_refused(tmp_path):
         checkpoint.save(tmp_path / "run.npz", part={"array at": "plain"})
 
 
+def test_parts_that_hold_themselves_are_told_and_the_file_stays(tmp_path):
+    checkpoint.save(tmp_path / "run.npz", step=1)
+    circle = {"step": 2}
+    circle["itself"] = [circle]
+    with pytest.raises(ValueError, match="in a circle, or hundreds deep"):
+        checkpoint.save(tmp_path / "run.npz", part=circle)
+    assert checkpoint.load(tmp_path / "run.npz") == {"step": 1}
+
+
 def test_an_array_whose_header_is_no_python_is_told(tmp_path):
     """Whole by its checksum, so only NumPy, which reads the header as source, finds out."""
     path, header = tmp_path / "run.npz", b"{(1,"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -102,7 +103,7 @@ def write(trace: Trace, path: str | Path) -> Path:
             f"this trace has {len(trace):,} steps and a page holds {MOST_STEPS}; trace a smaller "
             "part of it, or use trace.text(step)"
         )
-    every = [[screen._asdict() for screen in screens(trace, k)] for k in range(len(trace) + 1)]
+    every = [[screen._asdict() for screen in screens(trace, k)] for k in _shown(len(trace) + 1)]
     every[-1][0]["text"] += "\n\n" + text.ending(trace)
     data = json.dumps(every, ensure_ascii=False).replace("<", "\\u003c")  # no </script> inside
     title = html.escape(f"{trace.loss}, forward and back")
@@ -110,3 +111,10 @@ def write(trace: Trace, path: str | Path) -> Path:
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _shown(steps: int) -> Iterable[int]:
+    """0, 1, 2, ... with a bar where it takes more than a second: large tables are nudged slowly."""
+    from tqdm import tqdm
+
+    return tqdm(range(steps), desc="steps", delay=1, disable=None, leave=False)
