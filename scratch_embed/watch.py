@@ -25,6 +25,10 @@ everything remembered, at the cost of a copy of everything, write
 
 A Tensor that is given another array of its shape and dtype, `t.data = new`, changes nothing: the
 tape holds the old one.
+
+Not noticed is what is written into the `.data` of a result before anything uses it, as by
+`h = relu(x); h.data[0] = 0`: from there on the numbers are the new ones, and the way back is that
+of relu. Write `h * mask`, which is an operation.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def gradcheck(
     ----------
     fn : takes the tensors, returns a Tensor; it must compute the same thing at every call.
     tensors : those that require a gradient are checked, in float64 whatever they hold. A table
-        used twice is given once, as one tensor.
+        used twice is given once, as one tensor. They hold other arrays meanwhile: no other thread
+        may use them until the report is there.
     method : "central", "richardson" or "complex" (see `gradcheck.numeric`), several of them, or
         "all"; every one must agree with backward.
     seed : of the cotangent and of the sample of entries.

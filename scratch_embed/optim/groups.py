@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from itertools import combinations
+
+import numpy as np
 
 from scratch_embed.tensor import Tensor
+from scratch_embed.watch import owner
 
 
 def make_groups(params: Iterable, defaults: dict, rule: str) -> tuple[dict, ...]:
@@ -12,6 +17,7 @@ def make_groups(params: Iterable, defaults: dict, rule: str) -> tuple[dict, ...]
 
     A plain list of Tensors is one group. A Tensor that comes twice in a group is taken once, for
     a tied table takes one step; in two groups it could not follow both, and ValueError says so.
+    Two Tensors over one array are two, and a RuntimeWarning tells it.
     """
     params = listed(params)
     if not any(isinstance(group, dict) for group in params):
@@ -21,6 +27,7 @@ def make_groups(params: Iterable, defaults: dict, rule: str) -> tuple[dict, ...]
     if not any(group["params"] for group in groups):
         raise ValueError("params is empty: there is nothing to learn")
     _refuse_shared(groups)
+    _warn_of_one_array([param for group in groups for param in group["params"]])
     return tuple(groups)
 
 
@@ -85,3 +92,20 @@ def _refuse_shared(groups: list[dict]) -> None:
                     f"{name} is in group {first} and in group {position}; it takes one step, so "
                     "put it in one of them"
                 )
+
+
+def _warn_of_one_array(params: list[Tensor]) -> None:
+    """As `head.weight.data = table.weight.data` leaves them: the array is moved twice a step."""
+    views: dict[int, list[int]] = {}
+    for position, param in enumerate(params):
+        if param.requires_grad:
+            views.setdefault(id(owner(param.data)), []).append(position)
+    for a, b in (pair for of_one in views.values() for pair in combinations(of_one, 2)):
+        if np.shares_memory(params[a].data, params[b].data):
+            first, second = (params[k].name or f"parameter {k}" for k in (a, b))
+            warnings.warn(
+                f"{first} and {second} are two Tensors over one array: each takes a step of its "
+                "own there. To tie them, use one Tensor in both places",
+                RuntimeWarning,
+                stacklevel=4,
+            )

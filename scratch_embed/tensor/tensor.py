@@ -33,7 +33,8 @@ class Tensor(Readable):
     Parameters
     ----------
     data : array_like of booleans, integers, float32, float64 or complex numbers. Python floats
-        become float64, as in NumPy; an array is not copied.
+        become float64, as in NumPy; an array is not copied. `.data` is that array: what is
+        written into it is no operation, and has no gradient.
     requires_grad : whether backward should leave this tensor's gradient in `.grad`.
     name : shown in tables and errors.
 

@@ -143,7 +143,7 @@ def count(
         if len(tokens) < 2:
             raise ValueError(
                 f"{read:,} words were read, and {('none', 'only one')[len(tokens)]} of them "
-                f"came {min_count} times: give more text, or a smaller count"
+                f"came {min_count} times: give more text, or a smaller min_count"
             )
         checksum = _exchange(file, _new_numbers(kept, len(seen), 0))
     return Counted(tuple(tokens), seen[kept], read, floor, checksum)

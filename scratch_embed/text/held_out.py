@@ -67,7 +67,7 @@ class HeldOut:
         if not len(found[0]):
             raise ValueError(
                 "no two words of the held-out text are neighbours; give more text, or a larger "
-                "subsample_at"
+                "subsample_at, or 0, which keeps every word"
             )
         some = rng.permutation(len(found[0]))[:most]
         self.contexts, self.present, self.targets = (array[some] for array in found)

@@ -22,7 +22,7 @@ from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
 MODELS = ("skip-gram", "cbow")
-NOTHING = "no word that was kept has a neighbour: give more text, or a larger subsample_at"
+NOTHING = "no word that was kept has a neighbour: give more text, or a larger subsample_at, or none"
 LARGEST = np.iinfo(np.int64).max  # an id of any table
 LEAST_OTHERS = 1e-6  # of all draws; to draw another word than the commonest would take for ever
 

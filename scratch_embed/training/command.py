@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -137,12 +138,22 @@ def start(
         with alone_in(out), np.errstate(all="ignore"), _warned_in_a_sentence():
             try:
                 return work(run)
+            except ValueError as error:
+                raise ValueError(_as_typed(str(error), run.options)) from error
             except FloatingPointError as error:  # --resume would come to the same numbers
                 left = run.options.out / CHECKPOINT
                 again = f". To begin anew there, remove {left}" if left.exists() else ""
                 raise FloatingPointError(f"{error}{again}") from None
 
     return ended(whole)
+
+
+def _as_typed(told: str, options: argparse.Namespace) -> str:
+    """What a function says of its argument, with the name of the option: --min-count."""
+    for name in vars(options):
+        if "_" in name:  # a word of one part may mean something else; so does a part of a path
+            told = re.sub(rf"(?<![\w/.-]){name}(?![\w/]|\.\w)", f"--{name.replace('_', '-')}", told)
+    return told
 
 
 @contextmanager

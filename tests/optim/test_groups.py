@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -155,6 +156,17 @@ def test_a_parameter_in_two_groups_is_refused():
     shared = leaf(name="E")
     with pytest.raises(ValueError, match="E is in group 0 and in group 1"):
         SGD([{"params": [shared]}, {"params": [leaf(), shared]}], lr=0.1)
+
+
+def test_two_tensors_over_one_array_are_warned_of():
+    whole = np.zeros((4, 2))
+    table, head = leaf(name="table.weight"), leaf()
+    table.data, head.data = whole, whole[1:].T
+    with pytest.warns(RuntimeWarning, match="table.weight and parameter 1 are two Tensors over"):
+        Adam([{"params": [table]}, {"params": [head]}])
+    head.data, table.data = whole[:, :1], whole[:, 1:]  # of one array, but no number is of both
+    with warnings.catch_warnings(action="error"):
+        Adam([table, head])
 
 
 # ---- options out of range ------------------------------------------------------------------------

@@ -51,6 +51,16 @@ def test_a_number_that_makes_no_sense_is_told(words, said, capsys):
     assert end.value.code == 2 and said in capsys.readouterr().err
 
 
+def test_what_a_function_says_of_an_argument_names_the_option(tmp_path, capsys):
+    def work(run):
+        raise ValueError(f"save_every of {run.options.out}/save_every.txt: a rate below save_every")
+
+    words = ["--out", str(tmp_path)]
+    assert command.start(made(), work, words, {}) == 1
+    said = f"--save-every of {tmp_path}/save_every.txt: a rate below --save-every\n"
+    assert capsys.readouterr().err == said
+
+
 def test_help_tells_unit_range_and_default_of_every_number():
     told = " ".join(made().format_help().split())
     assert "--steps STEPS steps to take (1 or more; default 7)" in told

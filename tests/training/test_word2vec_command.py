@@ -231,7 +231,7 @@ def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
         (["missing.txt"], 1, "There is no file missing.txt"),
         (["empty.txt"], 1, "empty.txt is empty"),
         (["latin.txt"], 1, "latin.txt is not UTF-8: byte 0xef at offset 2 (line 1)"),
-        (["few.txt"], 1, "2 words were read, and none of them came 5 times"),
+        (["few.txt"], 1, "came 5 times: give more text, or a smaller --min-count"),
         (["few.txt", "--min-count", "1"], 1, "2 words with a vector are too few"),
         (["few.txt", "--dim", "0"], 2, "argument --dim: '0' is not a whole number, 1 to 1000000"),
         (["few.txt", "--max-words", "1"], 2, "--max-words: '1' is not a whole number, 2 or more"),
