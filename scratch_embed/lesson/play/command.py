@@ -17,6 +17,8 @@ python -m lessons play lookup --html FILE      a page that holds every state, fo
 python -m lessons play lookup --png FILE       one state as a picture
 python -m lessons play lookup --gif FILE       what Play shows, as a moving picture
 python -m lessons play lookup --window         a window instead of the browser
+
+A FILE that is there is replaced.
 """
 
 

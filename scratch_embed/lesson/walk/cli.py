@@ -53,7 +53,8 @@ def parser(script: str | None = None) -> Parser:
     made.add_argument("--quiet", action="store_true", help="print only what is wrong")
     made.add_argument("--quick", action="store_true", help="smaller experiments")
     made.add_argument("--text", metavar="FILE", help="read this text instead of the standard one")
-    made.add_argument("--ledger", metavar="FILE", help="write every verdict to this file as JSON")
+    ledger = "write every verdict to this file as JSON; what it held is replaced"
+    made.add_argument("--ledger", metavar="FILE", help=ledger)
     return made
 
 
