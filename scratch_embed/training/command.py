@@ -24,7 +24,15 @@ import numpy as np
 
 from scratch_embed.ending import ended
 from scratch_embed.files import alone_in
-from scratch_embed.training.run import CHECKPOINT, Run, computing, load_run, maker, unfinished
+from scratch_embed.training.run import (
+    CHECKPOINT,
+    Run,
+    computing,
+    finished,
+    load_run,
+    maker,
+    unfinished,
+)
 
 MOST = 1 << 63  # what is counted fits in 64 bits
 
@@ -224,9 +232,24 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
                     f"{begun[name]}; leave it out, or begin another run in another --out"
                 )
     run = Run(made.prog, options, saved, usual)
-    if maker(options.out) not in (None, made.prog):
-        raise ValueError(
-            f"{options.out} holds a run of {maker(options.out)}, which would be written over: give "
-            f"another --out, or remove {options.out / 'results.json'}"
-        )
+    _check_not_replacing(options, made.prog)
     return run
+
+
+def _check_not_replacing(options: argparse.Namespace, command: str) -> None:
+    """ValueError where results of another command lie in the folder, or a training that has ended
+    and was another one: it may have taken hours."""
+    ours, before = computing(options), finished(options.out)
+    if maker(options.out) not in (None, command):
+        what, named = f"a run of {maker(options.out)}", "results.json"
+    elif before is not None and before != ours:
+        other = [
+            f"{k} {x}" for k, x in before.items() if x != ours.get(k) and x not in (None, False)
+        ]
+        what, named = f"a finished run with {', '.join(other) or 'other options'}", CHECKPOINT
+    else:
+        return
+    raise ValueError(
+        f"{options.out} holds {what}, which would be written over: give another --out, or remove "
+        f"{options.out / named}"
+    )

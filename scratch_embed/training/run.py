@@ -172,6 +172,14 @@ def maker(folder: Path) -> str | None:
     return command
 
 
+def finished(folder: Path) -> dict | None:
+    """The options of a training that has ended in a folder; None where there is none, or a quick
+    one, which is made again in seconds."""
+    options = _results(folder).get("options")
+    whole = isinstance(options, dict) and not options.get("quick")
+    return options if whole and (folder / CHECKPOINT).is_file() else None
+
+
 def _results(folder: Path) -> dict:
     """What is in results.json; empty where it is not there or is no file of ours."""
     path = folder / "results.json"

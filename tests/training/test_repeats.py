@@ -68,7 +68,7 @@ def test_stopped_anywhere_it_goes_on_to_the_same_scores(tmp_path, monkeypatch, s
 def test_what_dies_before_its_first_checkpoint_is_not_taken_for_the_run_before(
     tmp_path, monkeypatch, capsys
 ):
-    run = begun(tmp_path)
+    run = begun(tmp_path, "--quick")
     run.finish({"found": repeat(run, WAYS, [3], job)})
 
     def dies(self):

@@ -83,7 +83,7 @@ def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):
     with pytest.raises(ValueError, match="a run that has not ended: --resume goes on with it"):
         parsed(tmp_path)
     resumed.finish({})
-    assert parsed(tmp_path).saved == {}  # a new run
+    assert parsed(tmp_path, "--steps", "9", "--seed", "4").saved == {}  # a new run
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -91,7 +91,7 @@ def test_a_run_that_was_stopped_while_it_read_begins_again_with_its_options(
     tmp_path, capsys, older
 ):
     if older:
-        ended = parsed(tmp_path, "--steps", "2")
+        ended = parsed(tmp_path, "--steps", "2", "--quick")
         ended.save(step=2)
         ended.finish({})
     begun = parsed(tmp_path, "--steps", "9")
@@ -113,7 +113,7 @@ def test_a_run_that_was_stopped_while_it_read_begins_again_with_its_options(
 
 
 def test_a_text_that_is_none_leaves_the_run_before_it(tmp_path):
-    ended = parsed(tmp_path, "--steps", "2")
+    ended = parsed(tmp_path, "--steps", "2", "--quick")
     ended.save(step=2)
     ended.finish({})
     with pytest.raises(ValueError, match="no words"), new_ids(parsed(tmp_path)) as path:
@@ -215,6 +215,21 @@ def test_another_option_than_it_was_begun_with_is_told(tmp_path, capsys):
         parsed(tmp_path, "--resume", "--steps", "10")
     assert "steps is 10, but the run" in capsys.readouterr().err
     assert parsed(tmp_path, "--resume", "--steps", "9", "--save-every", "1").options.steps == 9
+
+
+def test_a_finished_run_with_other_options_is_not_written_over_unless_it_was_quick(tmp_path):
+    """It may have taken hours; a quick one took seconds, and the same one comes to the same."""
+    for words in (["--quick"], ["--rate", "2"], ["--rate", "2"]):
+        run = parsed(tmp_path, *words)
+        run.save(step=7)
+        run.finish({})
+    for words in ([], ["--quick"], ["--rate", "2", "--quick"]):
+        said = "holds a finished run with (rate 2.0|other options), .* another --out"
+        with pytest.raises(ValueError, match=said):
+            parsed(tmp_path, *words)
+    assert parsed(tmp_path, "--resume").saved == {"step": 7}
+    (tmp_path / CHECKPOINT).unlink()  # as the error says
+    parsed(tmp_path)
 
 
 def test_a_finished_run_of_another_command_is_not_written_over(tmp_path):
