@@ -27,7 +27,7 @@ def lookup_backward(dout, ids, num_rows):
 
     dout      (N, D)  the gradient that arrives at each row that was read.
     ids       (N,)    integers in 0..V-1, which rows those were.
-    num_rows  V
+    num_rows  V, which may be 66,000: nothing of V by V numbers has room.
 
     A row that no id names gets exactly 0.
 

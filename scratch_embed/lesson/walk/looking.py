@@ -85,7 +85,8 @@ def prompt(module: types.ModuleType, screen: Screen) -> None:
     for title, names in (("The lesson's: ", own), ("Helpers: ", helpers)):
         banner += wrap(", ".join(names), screen.columns, title) if names else []
     banner = [*(banner or ["No names yet."]), "exit() or Ctrl-D goes back to the lesson."]
-    with recording(Record("prompt")), redirect_stdout(screen.out):
+    # Inside a cell both streams are kept for its sheet: errors come on standard error.
+    with recording(Record("prompt")), redirect_stdout(screen.out), redirect_stderr(screen.out):
         python_prompt(module.__dict__, "\n".join(banner))
     screen.clear()
 

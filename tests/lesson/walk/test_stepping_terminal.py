@@ -47,6 +47,20 @@ def test_another_size_ctrl_c_and_ctrl_d(tmp_path):
     assert terminal.end() == 0 and "You are at step 4 of 5" in terminal.text
 
 
+def test_the_python_prompt_shows_errors_also_inside_a_cell(tmp_path):
+    terminal = stepped(tmp_path)
+    assert "h . cat" in "".join(terminal.frame().page)  # line 1 of a calculation of the first cell
+    terminal.press("p")
+    assert "exit() or Ctrl-D" in terminal.until(">>> ")
+    for typed, wanted in (("1/0", "ZeroDivisionError"), ("b = =", "SyntaxError"), ("6 * 7", "42")):
+        terminal.press(typed + "\n")
+        terminal.until(wanted)
+    terminal.press("exit()\n")
+    assert terminal.frame().note == "Back in the lesson."
+    terminal.press("q")
+    assert terminal.end() == 0
+
+
 def lines_of_the_cell(frame):
     """Enter until the cell is behind us, then Ctrl-D."""
     return "on" if frame.step == "3/5" else "quit"
