@@ -205,6 +205,8 @@ class ShardedEmbedding:
         The one before stays whole until the new manifest is there, and goes then, with whatever
         else has such a name and stands in no manifest. The folder has to be one that every shard
         can write to. With several workers one of them saves, while the others take no further step.
+        Give each table a folder of its own: two alike in size, cut and seed are not told apart, and
+        the second to save takes the place of the first.
 
         Raises ValueError where the folder holds another table, of another size, cut or seed (one
         that was loaded has the seed that stood there), RuntimeError as a lookup does.
