@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import difflib
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,8 +168,8 @@ class Pair(NamedTuple):
 
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a file: two words and a score; between them may stand a part of speech (A, N or
-    V), as in SimLex-999. Lines that are empty or begin with # are passed over, and so is a first
-    line without a score. ValueError, with the line, for any other."""
+    V), as in SimLex-999. Lines that are empty or begin with # are passed over, and so is, with a
+    warning, a first line without a score. ValueError, with the line, for any other."""
     pairs = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
@@ -186,11 +187,11 @@ def read_pairs(path: Path) -> list[Pair]:
             if not np.isfinite(score):
                 raise ValueError
         except (IndexError, ValueError):
-            if number == 1:
-                continue
-            raise ValueError(
-                f"{path}, line {number}: {line[:60]!r} is not two words and a number"
-            ) from None
+            said = f"{path}, line {number}: {line[:60]!r} is not two words and a number"
+            if number > 1:
+                raise ValueError(said) from None
+            warnings.warn(f"{said}; it is taken for titles of the columns", stacklevel=2)
+            continue
         pairs.append(Pair(a, b, score))
     return pairs
 
