@@ -55,7 +55,8 @@ REDRAW = "redraw"  # the name of what comes when the window has another size
 UNKNOWN = "unknown"
 
 SEQUENCES = {
-    "\r": "Enter", "\n": "Enter", "\x7f": "Backspace", "\x08": "Backspace", "\x04": "Ctrl-D",
+    "\r": "Enter", "\n": "Enter", "\t": "Tab", "\x7f": "Backspace", "\x08": "Backspace",
+    "\x04": "Ctrl-D",
     "\x1b[A": "Up", "\x1b[B": "Down", "\x1b[C": "Right", "\x1b[D": "Left", "\x1b[5~": "PageUp",
     "\x1bOA": "Up", "\x1bOB": "Down", "\x1bOC": "Right", "\x1bOD": "Left", "\x1b[6~": "Enter",
     "\xe0H": "Up", "\xe0P": "Down", "\xe0M": "Right", "\xe0K": "Left", "\xe0I": "PageUp",
