@@ -11,18 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.data import moved
 from scratch_embed.gradcheck.kinks import meets_one
 from scratch_embed.gradcheck.nudged import gradient
-from scratch_embed.gradcheck.numeric import (
-    Line,
-    Loss,
-    central,
-    clearer,
-    closer,
-    is_kink,
-    stream,
-)
+from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, closer, stream
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import Part, plain, same_bits

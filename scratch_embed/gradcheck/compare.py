@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
+from scratch_embed.gradcheck.corners import is_kink, jump, leaps
 from scratch_embed.gradcheck.data import holding
+from scratch_embed.gradcheck.noise import goes_in_steps, moves_farther_off, stairs
 from scratch_embed.gradcheck.nudged import is_analytic
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
@@ -20,12 +22,6 @@ from scratch_embed.gradcheck.numeric import (
     central,
     clearer,
     closer,
-    goes_in_steps,
-    is_kink,
-    jump,
-    leaps,
-    moves_farther_off,
-    stairs,
 )
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.point import Point

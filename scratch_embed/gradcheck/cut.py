@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import Line, is_kink
+from scratch_embed.gradcheck.corners import is_kink
+from scratch_embed.gradcheck.numeric import Line
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.tensor import Tensor

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
+from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.data import holding
+from scratch_embed.gradcheck.noise import loss_noise, stairs
 from scratch_embed.gradcheck.numeric import (
     Line,
     Loss,
@@ -14,10 +16,7 @@ from scratch_embed.gradcheck.numeric import (
     closer,
     complex_step,
     farther,
-    is_kink,
-    loss_noise,
     richardson,
-    stairs,
     stream,
 )
 from scratch_embed.tensor import Tensor

@@ -10,12 +10,7 @@
                                                   every operation on the way to be analytic
 
 Richardson's extrapolation is from 1911 (Phil. Trans. A 210). The complex step is due to Lyness &
-Moler (1967) and Squire & Trapp (1998). How much rounding the loss itself carries is measured with
-a difference table after Moré & Wild, "Estimating computational noise" (SIAM J. Sci. Comput. 2011).
-What was rounded away inside fn before L became small is not seen so: -ln p of a p that is nearly 1,
-as of a target 20 ahead of the others, comes in steps of 2e-16. A right gradient of some 1e-9 or
-less cannot be told then, and of a mean of many such it may be called WRONG. Check a loss at logits
-of some units.
+Moler (1967) and Squire & Trapp (1998).
 """
 
 from __future__ import annotations
@@ -34,9 +29,6 @@ CENTRAL_STEP = 1e-5  # about eps^(1/3)
 RICHARDSON_STEP = 4e-3  # about eps^(1/7), the largest of its three steps
 COMPLEX_STEP = 1e-20
 ONE_SIDED_STEP = 1e-4
-NOISE_SPACINGS = 1e-9, 1e-12  # of points at which rounding is looked for
-NEAR = 0, 1, 2, 3  # powers of 1/16, times CENTRAL_STEP: steps at which kinks are looked for
-WIDE = -2, -1.5, -1, -0.5, 0  # the same where rounding hides what short ones show
 STEPS_CLOSER = 8  # each a sixteenth of the one before
 
 
@@ -186,122 +178,6 @@ def complex_step(line: Line, noise: float, h: float = COMPLEX_STEP) -> Measured:
 NUMERATORS = {"central": central, "complex": complex_step, "richardson": richardson}
 METHODS = tuple(NUMERATORS)
 BEST_FIRST = ("complex", "richardson", "central")
-
-
-def loss_noise(
-    line: Line, floor: float, spacings: tuple[float, ...] = NOISE_SPACINGS, start: float = 0.0
-) -> float:
-    """The size of the rounding error in one evaluation of L: measured, and at least `floor`.
-
-    start : how far from the present point; where all numbers are 0, nothing is rounded there.
-
-    Third differences of L at eleven close points remove its smooth part and leave the rounding.
-    Their weights are 1, 3, 3, 1, so their variance is 20 times that of one value; the median is
-    taken because a kink would spoil up to three of the eight.
-    """
-    noise = np.inf
-    for spacing in spacings:
-        values = np.array([line(start + k * spacing * line.scale) for k in range(-5, 6)])
-        spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
-        if np.isfinite(noise) and len(np.unique(values)) < len(values):
-            break  # rounding hides what such short steps change, so they do not show it either
-        noise = min(noise, 3 * spread if np.isfinite(spread) else np.inf)
-        if noise <= 10 * floor:
-            break  # else it may be no rounding, but a kink or a pole that is nearer than that
-    return max(floor, noise) if np.isfinite(noise) else floor
-
-
-def is_kink(line: Line, slope: float | None, noise: float) -> bool:
-    """Whether the slopes from left and right stay apart however small the step, `slope` between.
-
-    With None for the slope they need only stay apart: along a direction in which several entries
-    come to a kink at once, what lies between the two sums is not what lies between the slopes.
-    Where rounding hides a kink at short steps, as beside a mask of -1e9, longer ones are taken.
-    """
-    found = _jumps(line, slope, noise, NEAR)
-    if found.hidden and len(found.sizes) < 2:
-        found = _jumps(line, slope, noise, WIDE)
-        if not found.hidden and len(found.sizes) < len(WIDE):  # none at a step that would show it
-            return False
-    if len(found.sizes) < 2 or found.outside:
-        return False
-    # Of a curve it is 1/16, of one step of rounding 16; of wide steps 1/4 and 4.
-    return 0.5 < found.sizes[-1] / found.sizes[-2] < 8
-
-
-class _Jumps(NamedTuple):
-    """How far the slopes from both sides are apart, at ever smaller steps."""
-
-    sizes: list[float]
-    hidden: bool  # whether rounding could explain as much at the next step
-    outside: bool = False  # whether the slope asked for lies not between them
-
-
-def _jumps(line: Line, slope: float | None, noise: float, powers: tuple[float, ...]) -> _Jumps:
-    """Backward may give the very slope from one side, which curvature would bring out of reach but
-    for half a step more: of the two, it cancels. The longest step is for kinks so faint that
-    rounding hides them at all but one of the others."""
-    jumps: list[float] = []
-    for k in powers:
-        h = line.step(CENTRAL_STEP / 16.0**k)
-        if line.side or not h:
-            return _Jumps(jumps, False)
-        here = line(0.0)
-        left, right = ((line(step) - here) / step for step in (-h, h))
-        rounding = 8 * noise / h
-        doubt = 1e-6 * max(abs(left), abs(right)) + rounding
-        if not abs(right - left) > 10 * doubt:  # rounding at this step could explain as much
-            return _Jumps(jumps, rounding > 0.1 * doubt and (not jumps or jumps[-1] < 20 * doubt))
-        if slope is not None and k > powers[0]:
-            nearer = ((line(step) - here) / step for step in (-h / 2, h / 2))
-            straight = [2 * near - far for near, far in zip(nearer, (left, right))]
-            ends = left, right, *straight
-            if not min(ends) - doubt <= slope <= max(ends) + doubt:
-                return _Jumps(jumps, False, outside=True)
-        jumps.append(abs(right - left))
-    return _Jumps(jumps, False)
-
-
-def jump(line: Line, h: float) -> float:
-    """The slope from the right less that from the left, at a short step."""
-    h, here = line.step(h), line(0.0)
-    return float((line(h) - here) - (here - line(-h))) / h
-
-
-def leaps(line: Line, noise: float) -> bool:
-    """Whether L is not continuous here: what it differs by on both sides stays, however near."""
-    if line.side:
-        return False
-    steps = (line.step(CENTRAL_STEP / 16**k) for k in range(3))
-    gaps = [abs(line(h) - line(-h)) for h in steps]
-    return min(gaps) > max(0.5 * max(gaps), 64 * noise)
-
-
-def goes_in_steps(line: Line, unit: float) -> bool:
-    """Whether L stays as it is or moves by about `unit`, the rounding of numbers of order 1 that
-    cancel on the way to it."""
-    values = [line(k * NOISE_SPACINGS[0] * line.scale) for k in range(-5, 6)]
-    moves = np.abs(np.diff(values))
-    return not (0 < moves[moves > 0].min(initial=np.inf) < unit / 4)
-
-
-def stairs(line: Line) -> float:
-    """By how much L jumps, again and again, with flats between: so it does where a nudge is added
-    to a number like 1e9, of which it moves the last digits. 0 where it is smooth, or flat."""
-    for spacing in 10.0 ** np.arange(-11, -3, 0.5):
-        values = [line(k * spacing * line.scale) for k in range(-8, 9)]
-        moves = np.abs(np.diff(values))
-        if np.all(moves > 0):
-            return 0.0  # there is no flat as long as that
-        if np.sum((moves[:-2] == 0) & (moves[1:-1] > 0) & (moves[2:] == 0)) > 1:
-            return float(np.nanmax(moves))
-    return 0.0
-
-
-def moves_farther_off(line: Line) -> bool:
-    """Whether L is another at a long step, on both sides."""
-    h = line.step(RICHARDSON_STEP)
-    return line(0.0) not in (line(h), line(-h))
 
 
 def closer(line: Line, noise: float) -> Measured:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from scratch_embed.gradcheck.data import moved, reach
-from scratch_embed.gradcheck.numeric import central, stairs
+from scratch_embed.gradcheck.noise import stairs
+from scratch_embed.gradcheck.numeric import central
 from scratch_embed.gradcheck.place import Place
 
 ASIDE = 1e-5  # how far beside the point

@@ -16,7 +16,8 @@ from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import reach
 from scratch_embed.gradcheck.diagnose import crooked, is_sound, wrong_operations
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, Loss, loss_noise
+from scratch_embed.gradcheck.noise import loss_noise
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, Loss
 from scratch_embed.gradcheck.reentrant import (
     backward_again,
     forward_again,

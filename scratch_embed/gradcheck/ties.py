@@ -12,16 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.corners import is_kink, jump, leaps
 from scratch_embed.gradcheck.data import moved, reach
-from scratch_embed.gradcheck.numeric import (
-    CENTRAL_STEP,
-    central,
-    clearer,
-    is_kink,
-    jump,
-    leaps,
-    stream,
-)
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, central, clearer, stream
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import OK, WRONG, Report, Row
 

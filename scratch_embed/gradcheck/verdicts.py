@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.compare import agreement, judge, measure
+from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.cut import split
 from scratch_embed.gradcheck.nudged import is_analytic
-from scratch_embed.gradcheck.numeric import is_kink, stream
+from scratch_embed.gradcheck.numeric import stream
 from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point

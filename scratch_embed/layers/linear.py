@@ -47,6 +47,13 @@ class Linear(Layer):
         self.bias = weight(biases, dtype, "bias") if check_flag(bias, "bias") else None
 
     def __call__(self, x) -> Tensor:
+        width = self.weight.shape[-1]
+        shape = getattr(x, "shape", (width,))  # of what is no array, project tells
+        if shape[-1:] != (width,):
+            raise ValueError(
+                f"x is {shape}, and this layer takes (..., {width}): the last axis of x has "
+                f"in_features={width} numbers"
+            )
         return project(x, self.weight) if self.bias is None else project(x, self.weight, self.bias)
 
     def __repr__(self) -> str:

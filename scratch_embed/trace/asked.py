@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import (
-    CENTRAL_STEP,
-    EPS,
-    NOISE_SPACINGS,
-    leaps,
-    loss_noise,
-    stairs,
-)
+from scratch_embed.gradcheck.corners import leaps
+from scratch_embed.gradcheck.noise import NOISE_SPACINGS, loss_noise, stairs
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.gradcheck.walk import LONG, in_single

@@ -17,14 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import (
-    EPS,
-    STEPS_CLOSER,
-    Measured,
-    central,
-    clearer,
-    is_kink,
-)
+from scratch_embed.gradcheck.corners import is_kink
+from scratch_embed.gradcheck.numeric import EPS, STEPS_CLOSER, Measured, central, clearer
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.walk import padding_of
 from scratch_embed.look.numbers import number

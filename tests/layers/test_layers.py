@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from scratch_embed import SGD, Embedding, layers
+from scratch_embed import SGD, Embedding, Tensor, layers
 from scratch_embed import functional as F
 from scratch_embed.layers.head import first_loss
 from scratch_embed.models import NextToken
@@ -231,3 +231,11 @@ def test_bad_input_is_explained(use, words):
 def test_a_switch_is_true_or_false(use):
     with pytest.raises(TypeError, match="it must be True or False"):
         use()
+
+
+def test_linear_tells_a_wrong_width_by_its_own_names():
+    layer = layers.Linear(3, 2, rng=0)
+    for x in (np.ones((2, 4)), Tensor(np.ones((5, 2, 4))), np.array(1.0)):
+        with pytest.raises(ValueError, match="x is .*, and this layer takes .*in_features=3"):
+            layer(x)
+    assert layer([1.0, 2.0, 3.0]).shape == (2,)
