@@ -67,7 +67,8 @@ lint: setup  ## look for mistakes with ruff
 
 clean:  ## delete what was built and cached (.venv, figures/, saved trainings and edited notebooks stay)
 	@for part in build/*; do edited=; \
-	    trainings=$$(find -H "$$part" build/checkpoint.npz -name checkpoint.npz 2>/dev/null); \
+	    trainings=$$(find -H "$$part" build/*.npz build/results.json \
+	        \( -name '*.npz' -o -name results.json \) 2>/dev/null); \
 	    if [ -n "$$(find -H "$$part" -name '*.ipynb' 2>/dev/null)" ]; then \
 	        edited=$$($(VENV) -m scratch_embed.book edited 2>/dev/null || echo "or nobody can tell"); \
 	    fi; \

@@ -37,6 +37,14 @@ def test_the_blocks_print_what_their_comments_say():
     assert run(BLOCKS) == shown
 
 
+def test_the_files_to_read_are_as_long_as_it_says():
+    told = re.findall(r"^\| `(scratch_embed/\S+\.py)` \| (\d+) \|", README, re.MULTILINE)
+    lines = [len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name, _ in told]
+    assert [round(n, -1) for n in lines] == [int(n) for _, n in told]
+    whole = re.search(r"About ([\d,]+) lines, two hours", README)[1].replace(",", "")
+    assert round(sum(lines), -2) == int(whole)
+
+
 def test_a_wrong_comment_would_be_noticed():
     block = "x = 0.5 + 0.08\nprint(x)  # 0.59\n"
     assert run([block]) == ["0.58"]

@@ -190,17 +190,18 @@ def test_a_python_that_will_not_do_is_refused_in_a_sentence():
     assert done.stderr.count("\n") == 2  # the sentence, and make's own line
 
 
+@pytest.mark.parametrize("name", ["checkpoint.npz", "my own.npz", "results.json"])
 @pytest.mark.parametrize("training", ["build/lm", "build/runs/lm", "build"])
-def test_clean_keeps_every_saved_training(tmp_path, training):
+def test_clean_keeps_every_saved_training(tmp_path, training, name):
     (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
     built, saved = tmp_path / "build" / "book" / "page.html", tmp_path / training
-    for file in (built, saved / "checkpoint.npz", saved / "results.json"):
+    for file in (built, saved / name, saved / "results.png"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     assert "is kept: it holds a training" in make("clean", folder=tmp_path).stdout
-    assert (saved / "checkpoint.npz").exists() and (saved / "results.json").exists()
+    assert (saved / name).exists() and (saved / "results.png").exists()
     assert built.exists() == (training == "build")  # then nobody can say what belongs to it
-    (saved / "checkpoint.npz").unlink()
+    (saved / name).unlink()
     make("clean", folder=tmp_path)
     assert not (tmp_path / "build").exists()
 
