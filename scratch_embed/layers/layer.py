@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections import ChainMap, UserDict, deque
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, cycle, islice, repeat
 from types import GeneratorType, MappingProxyType, MemberDescriptorType, SimpleNamespace
 
 import numpy as np
 
-from scratch_embed.arguments import check_dict, check_flag, check_names, fitted
+from scratch_embed.arguments import check_dict, check_flag, check_names, data_of, fitted
 from scratch_embed.tensor import Tensor
 from scratch_embed.uninterrupted import uninterrupted
 from scratch_embed.watch import wrote
 
 PASSED_BY = (  # containers in which nobody looks for weights
     set, frozenset, deque, KeysView, ValuesView, ItemsView, MappingProxyType, ChainMap, UserDict,
-    SimpleNamespace, np.ndarray,
+    SimpleNamespace, UserList, np.ndarray,
 )  # fmt: skip
 LOOKED_INTO = (list, tuple, dict)  # and those in which one does
 ONCE = (  # what these make is met in one call only
-    GeneratorType, map, filter, zip, enumerate, reversed, chain, islice,
+    GeneratorType, map, filter, zip, enumerate, reversed, chain, cycle, islice, repeat,
     *map(type, (iter([]), reversed([]), iter(()), iter({}), iter({}.values()), iter({}.items()))),
 )  # fmt: skip
 
@@ -128,7 +128,7 @@ class Layer:
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """{path: a copy of the weight}, for `load_state_dict` and `checkpoint.save`."""
-        return {path: tensor.data.copy() for path, tensor in self._by_path().items()}
+        return {path: data_of(tensor.data, path).copy() for path, tensor in self._by_path().items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Put the weights of `state` into this layer's own arrays: all, or after an error none.

@@ -77,6 +77,8 @@ def power_forward(a, exponent: float):
             f"exponent is of type {type(exponent).__name__}; power takes a number: "
             "for a learned exponent write exp(exponent * log(a))"
         )
+    if not isinstance(exponent, (numbers.Integral, float, complex, np.generic)):
+        exponent = float(exponent)  # of a Fraction or a Decimal, which NumPy does not know
     whole = isinstance(exponent, numbers.Integral) and exponent >= 0
     a = np.asarray(a) if whole else floating(a)
     return a**exponent, (a, exponent)

@@ -76,9 +76,10 @@ def cross_entropy_forward(
     hit, spread = _truth(targets, weight, label_smoothing, logits.shape[-1], real)
 
     log_p_target = log_p[np.arange(len(targets)), targets]
-    counted = hit * np.where(hit, log_p_target, 0)  # not 0 * -inf
+    # What weighs 0 counts for nothing, and not for 0 * -inf; but NaN, a run that diverged, is told.
+    counted = hit * np.where((hit != 0) | np.isnan(log_p_target), log_p_target, 0)
     if spread is not None:
-        counted = counted + np.where(spread, log_p, 0) @ spread
+        counted = counted + np.where((spread != 0) | np.isnan(log_p), log_p, 0) @ spread
     losses = -scale * np.where(scale, counted, 0)
     loss = losses.reshape(logits.shape[:-1]) if reduction == "none" else losses.sum()
     return loss, CrossEntropySaved(log_p, targets, scale, hit, spread, logits.shape)

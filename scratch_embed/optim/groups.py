@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from scratch_embed.arguments import data_of
 from scratch_embed.tensor import Tensor
 from scratch_embed.watch import owner
 
@@ -76,6 +77,7 @@ def leaves(given: list, where: str) -> tuple[Tensor, ...]:
                 f"{where}[{position}] was computed (by {param.node.name}) and collects no "
                 "gradient; pass the tensors that it was computed from"
             )
+        data_of(param.data, param.name or f"{where}[{position}]")
         if param.dtype.kind not in "fc":  # whole numbers would swallow every step below 1
             raise TypeError(f"{where}[{position}] is {param.dtype}; a step needs floating point")
     return tuple({id(param): param for param in given}.values())

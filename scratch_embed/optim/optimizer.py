@@ -8,11 +8,19 @@ from functools import partial
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_dict, check_names, check_unmasked, fitted
+from scratch_embed.arguments import (
+    check_count,
+    check_dict,
+    check_names,
+    check_unmasked,
+    data_of,
+    fitted,
+)
 from scratch_embed.kernels.steps import every_row, is_for_a_loop
 from scratch_embed.kernels.tables import Groups, apart, check_dtype
 from scratch_embed.optim.groups import check_options, make_groups
-from scratch_embed.optim.options import Number
+from scratch_embed.optim.options import Number, Optioned
+from scratch_embed.optim.states import check_state, native
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 from scratch_embed.uninterrupted import uninterrupted
@@ -24,7 +32,7 @@ from scratch_embed.watch import wrote
 BLOCK = 120_000
 
 
-class Optimizer:
+class Optimizer(Optioned):
     """Keeps the parameters in groups and, for each parameter, a dict of state arrays.
 
     Parameters
@@ -161,7 +169,7 @@ class Optimizer:
                 count += 1
         for state, new in zip(self.state, ready):
             for name in (set(state) & set(new)) - {"t"}:
-                _check_state(name, state[name], new[name].shape, new[name].dtype)
+                check_state(name, state[name], new[name].shape, new[name].dtype)
         return partial(self._load, options, ready)
 
     def _load(self, options: list[dict], ready: list[dict]) -> None:
@@ -194,7 +202,7 @@ class Optimizer:
         zeros for the arrays that stand here."""
         if not isinstance(given, Mapping):
             raise TypeError(f"state[{k}] is a {type(given).__name__}; it must be a dict")
-        shapes, dtype = self._keeps(param.shape, options), _native(param.dtype)
+        shapes, dtype = self._keeps(param.shape, options), native(param.dtype)
         if not given:
             here = {name: np.zeros(shapes[name], dtype) for name in shapes if name in self.state[k]}
             return {"t": 0, **here} if here else {}
@@ -261,6 +269,7 @@ class Optimizer:
         if isinstance(param.data, np.generic):  # of a single number `t.data - step` is no array
             param.data = np.array(param.data)
         w, g, whose = param.data, param.grad, f" of {param.name}" if param.name else ""
+        data_of(w, param.name or "param")
         if not isinstance(g, (np.ndarray, np.generic, RowGrad)):  # sums without axes are no arrays
             raise TypeError(f"gradient{whose} is a {type(g).__name__}, not an array or a RowGrad")
         check_unmasked(g, f"{param.name or 'param'}.grad")
@@ -311,31 +320,11 @@ class Optimizer:
                 "new arrays, and for old ones what it was"
             )
         held = {"t": check_count(state.get("t", 0), "state['t']", 0)}  # a uint8 would wrap round
-        dtype = _native(param.dtype)
+        dtype = native(param.dtype)
         for name, shape in shapes.items():
             held[name] = state[name] if name in state else np.zeros(shape, dtype)
-            _check_state(name, held[name], shape, dtype)
+            check_state(name, held[name], shape, dtype)
         return held
-
-
-def _check_state(name: str, array, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """State may come from outside, such as arrays on disk."""
-    fits = isinstance(array, np.ndarray) and array.dtype.kind == dtype.kind
-    if not fits or array.dtype.char not in "fdFD" or not array.dtype.isnative:
-        kind = getattr(array, "dtype", type(array).__name__)
-        raise TypeError(f"state[{name!r}] is of {kind}; it must be an array of {dtype}")
-    if array.shape != shape:
-        raise ValueError(
-            f"state[{name!r}] has shape {array.shape}; it must be that of what it keeps account "
-            f"of, {shape}"
-        )
-    if not array.flags.writeable:
-        raise ValueError(f"state[{name!r}] is read-only; pass an array that can change")
-
-
-def _native(dtype: np.dtype) -> np.dtype:
-    """The dtype with its bytes in the order of this machine."""
-    return dtype.newbyteorder("=")
 
 
 def _blocks(array: np.ndarray) -> Iterator:

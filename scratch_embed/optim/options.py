@@ -8,6 +8,26 @@ import numpy as np
 
 from scratch_embed.arguments import check_flag
 
+NAMES = {"learning_rate"}  # of the options of all rules, and what many write for lr
+
+
+class Optioned:
+    """Who has options. One that a rule here does not have, set as an attribute, would change
+    nothing, so it is refused; a rule of one's own may keep what it likes."""
+
+    def __setattr__(self, name: str, value):
+        rule = type(self)
+        ours = rule.__module__.startswith("scratch_embed.")
+        if ours and name in NAMES and not hasattr(rule, name):
+            raise _no_option(self, name)
+        super().__setattr__(name, value)
+
+
+def _no_option(optimizer, name: str) -> AttributeError:
+    rule = type(optimizer).__name__
+    has = ", ".join(option for option in optimizer.param_groups[0] if option != "params")
+    return AttributeError(f"{rule} has no option {name!r}; those of {rule} are {has}")
+
 
 class Number:
     """An option that is one number from 0 up, kept in every group of parameters.
@@ -21,10 +41,13 @@ class Number:
 
     def __set_name__(self, owner: type, name: str):
         self.name = name
+        NAMES.add(name)
 
     def __get__(self, optimizer, owner: type | None = None):
         if optimizer is None:
             return self
+        if self.name not in optimizer.param_groups[0]:  # of the rule that this one is made of
+            raise _no_option(optimizer, self.name)
         first, *others = [group[self.name] for group in optimizer.param_groups]
         if any(other != first for other in others):
             raise ValueError(

@@ -29,7 +29,11 @@ recording = _Recording()
 
 @contextmanager
 def no_grad() -> Iterator[None]:
-    """Write nothing on the tape inside this block, in this Python thread."""
+    """Write nothing on the tape inside this block, in this Python thread.
+
+    In front of a generator function, `@no_grad()` would cover the call alone and nothing that is
+    computed on the way: write the block inside.
+    """
     recording.off += 1
     try:
         yield

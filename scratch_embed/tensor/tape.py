@@ -20,7 +20,8 @@ from scratch_embed.arguments import check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
-from scratch_embed.tensor.adding import adding
+from scratch_embed.tensor.adding import adding, summed
+from scratch_embed.tensor.copying import copied
 from scratch_embed.tensor.sharing import is_shared, owners
 from scratch_embed.tensor.stale import warn_of_steps
 from scratch_embed.watch import Kept, arrays, clock, has_changed, keep, owner, written_since
@@ -141,6 +142,9 @@ class Variable:
         node = self.node and self.node.as_of_now()
         return own, slots | {"node": node} | ({"data": None} if view else {})
 
+    def __deepcopy__(self, memo: dict) -> Variable:
+        return copied([*reversed(tape(self))], memo)
+
     def origin(self) -> Variable:
         """The tensor whose numbers these are, as E for E.T; itself where it is no view."""
         tensor = self
@@ -187,7 +191,7 @@ class Variable:
             for tensor, total in found:
                 tensor._check_old(total)
             # Sums first: what stops here, as Ctrl-C, leaves no half of the gradients added to.
-            sums = [g if tensor.grad is None else _sum(tensor.grad, g) for tensor, g in found]
+            sums = [g if tensor.grad is None else summed(tensor.grad, g) for tensor, g in found]
             before = [tensor.grad for tensor, _ in found]
             try:
                 _set(found, sums)
@@ -323,7 +327,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
             taken = None
             for _, parent, part in parts:
                 if parent in pending:
-                    part = _sum(pending[parent][0], part)
+                    part = summed(pending[parent][0], part)
                 elif parent.node is None:  # a leaf owns its `.grad`
                     taken = taken or owners([dout, *arrays(node.saved), *(p for *_, p in parts)])
                     part = part.copy() if is_shared(part, taken) else part
@@ -342,9 +346,3 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
 def _set(found: list[tuple[Variable, Any]], grads: list) -> None:
     for (tensor, _), grad in zip(found, grads):
         tensor.grad = grad
-
-
-def _sum(grad: np.ndarray | RowGrad, part: np.ndarray | RowGrad) -> np.ndarray | RowGrad:
-    """Of two arrays of shape () too, which NumPy makes a number of."""
-    total = grad + part
-    return total if isinstance(total, RowGrad) else np.asarray(total)

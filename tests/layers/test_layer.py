@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections import ChainMap, UserDict, deque
+from collections import ChainMap, UserDict, UserList, deque
 from contextlib import nullcontext
 from itertools import chain
 from types import MappingProxyType, SimpleNamespace
@@ -142,6 +142,7 @@ HELD = {
     "proxy": lambda parts: MappingProxyType(by_name(parts)),
     "chain of maps": lambda parts: ChainMap({}, by_name(parts)),
     "dict of one's own": lambda parts: UserDict(by_name(parts)),
+    "list of one's own": UserList,
     "behind a number": lambda parts: deque([2, *parts]),
     "behind a name": lambda parts: SimpleNamespace(width=2, parts=parts),
     "in a list": lambda parts: deque([parts]),

@@ -113,6 +113,20 @@ def test_smoothing_alone_is_a_distribution_so_the_best_logits_are_its_logarithm(
     np.testing.assert_allclose(cross_entropy_backward(np.array(1.0), saved), 0, atol=1e-15)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_class_that_weighs_nothing_does_not_hide_a_run_that_diverged(reduction, smoothing):
+    """Loss and gradient are NaN together; of a class masked by -inf the loss stays a number."""
+    how = {"weight": [1.0, 0.0], "reduction": reduction, "label_smoothing": smoothing}
+    for diverged in ([np.nan, np.nan], [np.inf, 0.0]):
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            loss, saved = cross_entropy_forward(np.array([[0.0, 1.0], diverged]), [0, 1], **how)
+        dz = cross_entropy_backward(np.ones_like(loss), saved)
+        assert np.isnan(np.sum(loss)) and np.isnan(dz[1]).all() and np.isfinite(dz[0]).all()
+    loss, _ = cross_entropy_forward(np.array([[0.0, 1.0], [0.0, -np.inf]]), [0, 1], **how)
+    assert np.isfinite(loss).all()
+
+
 def test_what_is_impossible_or_rubbish_does_not_spread():
     """A class taken out by -inf and by a weight of 0; an ignored position of NaN."""
     logits = np.array([[-np.inf, 0.0, LN3], [-np.inf, 0.0, LN3], [np.nan] * 3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ BY_HAND = [
     ("neg", ([1, -2],), {}, [-1, 2], [3, 4], ([-3, -4],)),
     ("power", ([2, 3],), {"exponent": 3}, [8, 27], [1, 2], ([12, 54],)),  # 3*4, 2*3*9
     ("power", ([0, 2],), {"exponent": 0}, [1, 1], [1, 1], ([0, 0],)),
+    ("power", ([4.0],), {"exponent": Fraction(1, 2)}, [2], [1], ([0.25],)),
     ("power", ([2.0],), {"exponent": np.int8(-128)}, [2**-128], [2**120], ([-0.25],)),
     ("exp", ([0, LN2],), {}, [1, 2], [5, 3], ([5, 6],)),
     ("log", ([1, 2],), {}, [0, LN2], [5, 3], ([5, 1.5],)),

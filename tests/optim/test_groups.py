@@ -274,3 +274,34 @@ def test_a_state_goes_on_with_the_rule_that_saved_it():
         old = one.state_dict()
         del old["rule"]  # as version 0.1 saved it
         one.load_state_dict(old)
+
+
+def test_an_option_that_a_rule_does_not_have_is_refused_as_an_attribute_too():
+    """It would be taken without a word, and change nothing."""
+    for rule, name in ((Adagrad, "weight_decay"), (SGD, "learning_rate"), (Adam, "momentum")):
+        optimizer = rule([leaf()], lr=0.1)
+        with pytest.raises(AttributeError, match=f"has no option '{name}'; those of .* are lr"):
+            setattr(optimizer, name, 0.1)
+    with pytest.raises(AttributeError, match="LazyAdam has no option 'weight_decay'"):
+        LazyAdam([leaf()]).weight_decay  # noqa: B018
+
+    class Mine(SGD):
+        def __init__(self, params, momentum):
+            self.learning_rate = 1  # a rule of one's own may keep what it likes
+            super().__init__(params, lr=0.1, momentum=momentum)
+
+    assert Mine([leaf()], 0.5).learning_rate == 1
+
+
+def test_a_tensor_in_the_place_of_an_array_is_told_where_it_is_met():
+    table = leaf(name="table")
+    table.grad = np.ones(1)
+    optimizer = SGD([table], lr=0.1)
+    table.data = table - 0.1 * table.grad
+    for use in (optimizer.step, lambda: SGD([table], lr=0.1)):
+        with pytest.raises(TypeError, match=r"table\.data is a Tensor.*table\.data = t\.numpy\(\)"):
+            use()
+    layer = Embedding(3, 2, rng=0)
+    layer.weight.data = Tensor(layer.weight.data)
+    with pytest.raises(TypeError, match=r"weight\.data is a Tensor, and has to be an array"):
+        layer.state_dict()

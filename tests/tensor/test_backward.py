@@ -97,6 +97,21 @@ def test_what_a_lean_tape_has_let_go_is_copied_without_its_numbers(copied):
     assert mine.grad.tolist() == E.grad.tolist() and E.grad.all()
 
 
+@pytest.mark.parametrize("how", [nullcontext, lean])
+def test_a_copy_of_a_chain_of_any_length_is_made_without_recursion(how):
+    """Such as a model that keeps its last state, copied as the best one so far."""
+    E = leaf([0.5, 0.25])
+    with how():
+        state = E
+        for _ in range(3000):
+            state = state + E * 0.001
+    mine, there = copy.deepcopy((E, state))
+    for tensor in (there, state):
+        tensor.sum().backward()
+    assert mine.grad.tolist() == E.grad.tolist() and mine is not E
+    assert E.grad == pytest.approx([4, 4])
+
+
 class Slow(Tensor):
     """A kind of weight that somebody has made."""
 
