@@ -16,6 +16,7 @@ Moler (1967) and Squire & Trapp (1998).
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -185,21 +186,31 @@ def closer(line: Line, noise: float) -> Measured:
 
     Which step suits depends on the scale of the function, and log near 0 or sin(1000 x) have one of
     their own. Each step is a sixteenth of the one before. An eighth of what the last of them
-    changed, which is more than the error left whether it falls with h or with h^2, counts as noise.
+    changed, which is more than the error left whether it falls with h or with h^2, counts as noise;
+    all of it where it is most of the slope, and whatever later steps change beyond their rounding:
+    the first ones may go beyond a pole.
     """
-    found, before = [], np.nan
+    found: list[Measured] = []
     for k in range(STEPS_CLOSER):
         if not line.step(CENTRAL_STEP / 16**k):  # x + h is x
             break
         if line.side:
-            now = one_sided(line, noise, ONE_SIDED_STEP / 16**k)
+            found.append(one_sided(line, noise, ONE_SIDED_STEP / 16**k))
         else:
-            now = central(line, noise, CENTRAL_STEP / 16**k)
-        if np.isfinite(now.value - before):
-            found.append(now._replace(noise=now.noise + abs(now.value - before) / 64))
-        before = now.value
-    best = min(found, key=lambda measured: measured.noise, default=central(line, noise))
+            found.append(central(line, noise, CENTRAL_STEP / 16**k))
+    pairs = [(k, abs(b.value - a.value)) for k, (a, b) in enumerate(pairwise(found), start=1)]
+    doubted = [_doubted(found[k:], changed) for k, changed in pairs if np.isfinite(changed)]
+    best = min(doubted, key=lambda measured: measured.noise, default=central(line, noise))
     return best._replace(noise=best.noise + _of_inputs(line, best.step))
+
+
+def _doubted(found: list[Measured], changed: float) -> Measured:
+    """The first of some slopes, with the doubt about it: it `changed`, and later ones go on to."""
+    now, *later = found
+    drifts = [abs(each.value - now.value) for each in later]
+    drift = max((d for d, each in zip(drifts, later) if d > 64 * each.noise), default=0.0)
+    settled = changed / 64 if changed < abs(now.value) / 2 else changed
+    return now._replace(noise=now.noise + settled + drift)
 
 
 def _of_inputs(line: Line, h: float) -> float:

@@ -102,3 +102,20 @@ def test_two_threads_leave_the_rules_for_warnings_as_they_were():
     for thread in threads:
         thread.join()
     assert warnings.filters == before
+
+
+@pytest.mark.parametrize("data", [[1e-9], [3e-9, 2.0], [1e-8], [1e-7, 100.0], [1e-6]])
+@pytest.mark.parametrize("power", [1, 2])
+def test_beyond_a_pole_nothing_is_read_off(power, data):
+    """From the first steps, which are longer than the way to it, the slope seems to be 1 / h^2."""
+
+    def inverse(factor=1):
+        def slope(g, x):
+            return -factor * power * g * x ** (-power - 1)
+
+        return differentiable(lambda x: (x ** (-float(power)), x), slope, name="inverse")
+
+    for seed in range(3):
+        assert gradcheck(inverse(), leaf(data), seed=seed).passed
+        for factor in (2, -1, 1.01):
+            assert not gradcheck(inverse(factor), leaf(data), seed=seed).passed
