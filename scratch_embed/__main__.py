@@ -7,6 +7,7 @@ import sys
 
 from scratch_embed import one_thread  # noqa: F401, it comes before what imports NumPy
 from scratch_embed.ending import ended
+from scratch_embed.uninterrupted import uninterrupted
 
 # A command and its module, whose main(argv) returns the exit code.
 COMMANDS = {
@@ -17,6 +18,8 @@ COMMANDS = {
     "word2vec": "scratch_embed.training.word2vec",
     "neighbours": "scratch_embed.training.neighbours",
 }
+
+LESSONS = "walk.cli", "tools", "usage"  # below scratch_embed.lesson
 
 USAGE = """\
 usage: scratch-embed lessons [...]     the course: its map, or one lesson, lab, exercise, quiz
@@ -37,14 +40,9 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     word, rest = (argv[0], argv[1:]) if argv else ("lessons", [])
     if word == "lessons":
-        from scratch_embed.lesson.tools import course_folder
-        from scratch_embed.lesson.usage import called
-        from scratch_embed.lesson.walk.cli import main as lessons
-
-        called("scratch-embed lessons")
-        return lessons(course_folder(), rest)
+        return ended(lambda: _lessons(rest))
     if word in COMMANDS:
-        return ended(lambda: importlib.import_module(COMMANDS[word]).main(rest))
+        return ended(lambda: _loaded(COMMANDS[word]).main(rest))
     if word == "--version":
         from scratch_embed import __version__
 
@@ -53,6 +51,18 @@ def main(argv: list[str] | None = None) -> int:
         return ended(lambda: print(USAGE, end="") or 0)
     print(f"scratch-embed: there is no command {word}.\n\n{USAGE}", end="", file=sys.stderr)
     return 2
+
+
+def _lessons(argv: list[str]) -> int:
+    cli, tools, usage = map(_loaded, (f"scratch_embed.lesson.{n}" for n in LESSONS))
+    usage.called("scratch-embed lessons")
+    return cli.main(tools.course_folder(), argv)
+
+
+def _loaded(module: str):
+    """A module, and what it imports: NumPy, interrupted on the way, says something else."""
+    with uninterrupted():
+        return importlib.import_module(module)
 
 
 if __name__ == "__main__":

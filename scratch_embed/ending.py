@@ -6,8 +6,6 @@ import os
 import sys
 from collections.abc import Callable
 
-from scratch_embed.files import sentence
-
 STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
 UNREAD = 141  # and of one whose lines nobody reads any more
 
@@ -27,6 +25,8 @@ def ended(work: Callable[[], int]) -> int:
         silence()
         return UNREAD
     except OSError as error:
+        from scratch_embed.files import sentence  # here: it imports NumPy
+
         print(sentence(error), file=sys.stderr)
         try:
             sys.stdout.flush()

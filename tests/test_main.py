@@ -101,3 +101,25 @@ import {program}, numpy
             stdout=subprocess.PIPE,
         ).stdout  # fmt: skip
         assert told.split()[0] == found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there Ctrl-C goes to a whole group of processes")
+@pytest.mark.parametrize("argv", [["lessons", "0"], ["scratch_embed", "lessons", "0"]])
+def test_ctrl_c_while_modules_are_loaded_is_answered_in_a_word(argv):
+    """A signal at the very moment at which NumPy is asked for."""
+    program = f"""
+import os, runpy, signal, sys
+
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = {argv}
+runpy.run_module({argv[0]!r}, run_name="__main__", alter_sys=True)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 130 and done.stderr == "\nStopped.\n"
