@@ -56,7 +56,8 @@ class Optimizer(Optioned):
 
     Raises, when constructed: TypeError for a parameter that is no Tensor and an option that is no
     number; ValueError for no parameters, one that was computed or is in two groups, and an option
-    that does not exist or is out of range. Two Tensors over one array are warned of.
+    that does not exist or is out of range. Two Tensors over one array are warned of. An attribute
+    with the name of an option that the rule does not have is an AttributeError.
 
     Raises, in `step` and before any parameter has moved: ValueError for a gradient or state of
     another shape than its parameter, a read-only array, an option out of range; TypeError for a
