@@ -211,14 +211,16 @@ def overwritten_beside(case: Case) -> str | None:
 def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(how often ids name each row, which rows are wrong), where rows not named get something.
 
-    Or, with `all_ways`, wherever ids name rows.
+    Or, with `all_ways`, wherever ids name rows. One id for each row may as well be its class, a
+    column: as of a loss, whose wrong rows would be named by chance.
     """
     if not case.right.ndim or not case.right.any():
         return
     gap = np.abs(case.wrong - case.right).reshape(len(case.right), -1).max(axis=1)
     wrong = gap > 1e-7 * np.abs(case.right).max()
     for ids in case.arrays("iu"):
-        if ids.size and 0 <= ids.min() and ids.max() < len(wrong):
+        classes = ids.shape == case.right.shape[:-1] and ids.max(initial=0) < case.right.shape[-1]
+        if ids.size and 0 <= ids.min() and ids.max() < len(wrong) and not classes:
             counts = count_ids(ids, len(wrong))
             if all_ways or case.right[counts == 0].any():
                 yield counts, wrong

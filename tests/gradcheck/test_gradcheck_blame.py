@@ -155,6 +155,25 @@ def test_no_cause_is_told_that_is_not_there():
     assert cause.name == "wrong shape" and "return a tuple" in cause.sentence
 
 
+def test_a_class_for_each_row_is_no_row_that_is_looked_up():
+    """A hinge loss whose backward forgets the margin: which rows are wrong hangs on chance."""
+
+    def no_margin(g, saved):
+        s, y = saved
+        rows = np.arange(len(s))
+        on = (s > s[rows, y][:, None]).astype(float)
+        on[rows, y] = -on.sum(axis=1)
+        return g * on, None
+
+    mine = differentiable(lambda s, y: (hinge(s, y)[0], (s, y)), no_margin, name="mine")
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        count, classes = rng.integers(3, 6, size=2)
+        targets = rng.integers(0, classes, count)
+        report = gradcheck(lambda s, y=targets: mine(s, y), leaf(count, classes, seed=seed))
+        assert not report.passed and not any(" ids " in cause.sentence for cause in report.causes)
+
+
 # ---- the numbers that a cause tells --------------------------------------------------------------
 
 
