@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from scratch_embed.workers import workers
 
+ROOT = Path(__file__).parents[1]
 LONG = """
 import os, time
 from scratch_embed.workers import workers
@@ -41,9 +43,9 @@ def test_work_comes_back_in_order_and_an_error_is_raised():
 def test_they_end_in_the_middle_of_their_work_with_the_one_that_began_them(tmp_path, number):
     script = tmp_path / "long.py"
     script.write_text(LONG, encoding="utf-8")
-    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, script], **given) as began:
-        began.stdout.readline()  # of the first that is at work
+    given = {"stdout": subprocess.PIPE, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    with subprocess.Popen([sys.executable, script], text=True, **given) as began:
+        assert began.stdout.readline()  # of the first that is at work
         began.send_signal(number)
         said = began.stdout.read()  # to the end of it: until nobody can write to it any more
     assert "too late" not in said
