@@ -191,7 +191,7 @@ def rank_correlation(a, b) -> float:
     cosines are compared with human judgements of similarity. Raises ValueError when all values of
     one are equal, where no order is defined.
     """
-    a, b = _pair(a, b)
+    a, b = _as_they_are(a, b)
     ranks = np.stack([_ranks(a), _ranks(b)])
     ranks -= ranks.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(ranks, axis=1)
@@ -278,27 +278,46 @@ def _singular_values(table) -> np.ndarray:
 def _table(table, name: str = "table") -> np.ndarray:
     """table as float64 of shape (V, D), with V and D at least 1 and every number finite."""
     array = array_of(table, name)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold real numbers, but its dtype is {array.dtype}.")
+    _check_real(array, name)
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
             f"{name} must have shape (V, D), V and D at least 1, but its shape is {array.shape}."
         )
     array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
-        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}{list(bad)} is {array[bad]}; every number must be finite.")
+    _check_finite(array, name)
     return array
 
 
+def _check_real(array: np.ndarray, name: str) -> None:
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must hold real numbers, but its dtype is {array.dtype}.")
+
+
+def _check_finite(array: np.ndarray, name: str) -> None:
+    if not np.isfinite(array).all():
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}{list(bad)} is {array[bad]}; every number must be finite.")
+
+
 def _pair(a, b) -> tuple[np.ndarray, np.ndarray]:
-    """Two vectors of one length."""
+    """Two vectors of one length, at least 1, as float64."""
+    a, b = _as_they_are(a, b)
+    return a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
+
+
+def _as_they_are(a, b) -> tuple[np.ndarray, np.ndarray]:
+    """Two vectors of one length, at least 1: a float64 keeps 53 bits of a whole number."""
     a, b = array_of(a, "a"), array_of(b, "b")
-    if a.ndim != 1 or a.shape != b.shape:
+    _check_real(a, "a")
+    _check_real(b, "b")
+    if a.ndim != 1 or a.shape != b.shape or not len(a):
         raise ValueError(
-            f"a and b must both have shape (D,), but they have {a.shape} and {b.shape}."
+            f"a and b must both have shape (D,), D at least 1, but they have {a.shape} and "
+            f"{b.shape}."
         )
-    return _table(a[None], "a")[0], _table(b[None], "b")[0]
+    _check_finite(a, "a")
+    _check_finite(b, "b")
+    return a, b
 
 
 def _row(row, num_rows: int, name: str) -> int:

@@ -159,6 +159,8 @@ class RowGrad:
 
     def __sub__(self, other: RowGrad | np.ndarray) -> RowGrad | np.ndarray:
         """RowGrad - RowGrad stays a RowGrad; with a dense array on either side it is dense."""
+        if not isinstance(other, (RowGrad, int)):  # whole numbers without a sign have no minus
+            other = np.asarray(other, dtype=np.result_type(other, self.values))
         return self + -other
 
     def __rsub__(self, other: np.ndarray) -> np.ndarray:

@@ -204,6 +204,8 @@ def test_rank_correlation():
     assert rank_correlation([1, 2, 3], [1000, 0, -1]) == pytest.approx(-1.0)
     a, b = np.random.default_rng(0).integers(6, size=(2, 40))  # with many ties
     assert rank_correlation(a, b) == pytest.approx(by_pairs(a, b))
+    nanoseconds = 1_764_000_000_000_000_000 + np.array([300, 0, 20, 600])  # two of them one float64
+    assert rank_correlation(nanoseconds, [3, 1, 2, 4]) == pytest.approx(1.0)
 
 
 def by_pairs(a, b) -> float:
@@ -252,6 +254,8 @@ def test_integers_and_float32_are_computed_in_float64():
         (lambda: neighbour_accuracy(WORDS, [0, 1]), ValueError, r"labels.*\(2,\)"),
         (lambda: neighbour_accuracy(WORDS, range(6), "dot"), ValueError, "'dot'"),
         (lambda: rank_correlation([1, 1], [1, 2]), ValueError, "no order"),
+        (lambda: rank_correlation([1, np.nan, 1], [1, 2, 3]), ValueError, r"a\[1\] is nan"),
+        (lambda: rank_correlation([], []), ValueError, "at least 1"),
         (lambda: pca(WORDS, 4), ValueError, r"1\.\.3"),
         (lambda: distances(np.zeros((20_000, 1))), ValueError, "would take 3.0 GiB; take some"),
         (lambda: cosines(np.zeros((20_000, 1))), ValueError, "at most 16,384"),

@@ -91,6 +91,7 @@ def test_it_is_scaled_and_taken_away_as_an_array_is(rows, rng):
         (grad - 0.1 * grad, dense - 0.1 * dense),
         (E - 0.1 * grad, E - 0.1 * dense),
         (grad - E, dense - E),
+        (grad - np.ones(E.shape, np.uint8), dense - 1),
     ):
         assert np.array_equal(np.asarray(scaled), same)
     grad.values *= 0.5

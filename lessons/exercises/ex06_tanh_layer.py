@@ -21,6 +21,8 @@ For a = x @ W the gradients are dx = da @ W.T and dW = x.T @ da. It is da that g
 def tanh_layer(x, W):
     """out = tanh(x @ W)                                            (N, D), (D, H) -> (N, H)
 
+    The product may be of any size: tanh comes to 1 and to -1.
+
     >>> tanh_layer(np.array([[1.0, 2.0]]), np.array([[0.5], [0.25]])).round(4).tolist()
     [[0.7616]]
     """
@@ -62,6 +64,19 @@ def check(trial):
             x=x,
             W=W,
         )
+    trial.same("tanh_layer", mistakes=LARGE, x=np.array([[800.0], [-800.0]]), W=np.ones((1, 1)))
+
+
+def _overflowing(x, W):
+    with np.errstate(all="ignore"):
+        up, down = np.exp(x @ W), np.exp(-(x @ W))
+        return (up - down) / (up + down)
+
+
+LARGE = {
+    ("tanh_layer lets e^a overflow, and inf / inf is nan: np.tanh takes any size", r"\bexp\("):
+        _overflowing,
+}  # fmt: skip
 
 
 def _mistakes(x, W, out):

@@ -29,7 +29,8 @@ def backward(tape, leaves):
     leaves  how many values were given: values 0 to leaves - 1.
     tape    a list of lines (inputs, slopes). Line k makes value leaves + k from earlier values:
             when value inputs[j] moves by a little, it moves by slopes[j] times as much. An input
-            may stand in a line twice, and what a line makes may be of no use to any other.
+            may stand in a line twice, and what a line makes may be of no use to any other. A tape
+            may have thousands of lines, and each is to be read once.
 
     x is value 0. Line 0 makes y = 2 x, value 1, and line 1 makes z = 3 y + x, value 2. So z moves
     3 times as much as y. For x two parts arrive: 3 * 2 by way of y, and 1 from line 1.

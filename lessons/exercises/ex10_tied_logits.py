@@ -19,6 +19,8 @@ transpose of h.T @ dlogits.
 def logits_forward(h, E):
     """logits[n, v] = h[n] . E[v]                                     (N, D), (V, D) -> (N, V)
 
+    h and E hold floats.
+
     0.6 * 0.1 + 0.1 * 0.9 + 0.3 * 0.3 = 0.24 and 0.6 * 0.8 - 0.1 * 0.2 + 0.3 * 0.4 = 0.58:
 
     >>> E = np.array([[0.1, 0.9, 0.3], [0.8, -0.2, 0.4]])

@@ -26,6 +26,8 @@ def rotary(x):
         out[t, 2i]     = x[t, 2i] cos - x[t, 2i + 1] sin
         out[t, 2i + 1] = x[t, 2i] sin + x[t, 2i + 1] cos               (T, D) -> (T, D), D even
 
+    x holds floats.
+
     Place 0 stays. At place 1 the first pair is turned by 1 radian, cos 1 = 0.5403, sin 1 = 0.8415:
 
     >>> rotary(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()

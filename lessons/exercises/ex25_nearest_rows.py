@@ -152,6 +152,6 @@ MISTAKES = {
      r"1e-|eps"): _a_little_longer,
     ("nearest_rows turns equal cosines round: of those the lower row comes first",
      r"argsort|sort|\[::-1\]"): _ties_turned,
-    ("nearest_rows sorts without kind=\"stable\": of equal cosines the lower row comes first",
-     r"argsort|sort"): _mixed_up,
+    ("nearest_rows mixes up equal cosines: only kind=\"stable\" keeps their order, of all rows",
+     r"argsort|partition|sort"): _mixed_up,
 }  # fmt: skip

@@ -22,7 +22,9 @@ ln 0 is minus infinity, and 0 / 0 is nan. Divide and take the logarithm only whe
 def ppmi(counts):
     """out[u, v] = max(0, ln(P(u, v) / (P(u) P(v)))), and 0 where u and v never meet      (V, V)
 
-    counts  (V, V)  how often u stood beside v, >= 0 and not all 0; P(u, v) = counts / their sum.
+    counts  (V, V)  how often u stood beside v, whole numbers, not all 0, also as floats.
+
+    P(u, v) = counts / their sum.
     P(u) and P(v) are the sums of the rows and of the columns of P. A word may have met nobody.
 
     0 and 1 met 4 times of 10. Chance would make 0.4 * 0.6, and ln(0.4 / 0.24) = 0.5108. 1 met

@@ -97,6 +97,10 @@ def _mistakes(ids, pad):
             lambda dout: np.where(np.arange(6)[:, None] == 0, 0, scattered(dout)),
         "padded_backward drops all rows but the padding's":
             lambda dout: np.where(np.arange(6)[:, None] == pad, scattered(dout), 0),
+        ("padded_backward pays only the rows above padding_idx: all others are paid", r"[<>]"):
+            lambda dout: np.where(np.arange(6)[:, None] > pad, scattered(dout), 0),
+        ("padded_backward pays only the rows below padding_idx: all others are paid", r"[<>]"):
+            lambda dout: np.where(np.arange(6)[:, None] < pad, scattered(dout), 0),
         ("padded_backward keeps of a repeated id only the last gradient", r"\[ids\] *\+?="):
             overwritten,
     }  # fmt: skip

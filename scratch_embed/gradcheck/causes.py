@@ -49,7 +49,8 @@ HYPOTHESES = [
     Hypothesis(
         "dout ignored",
         p.ignores_dout,
-        "{half} does not multiply by dout: twice the arriving gradient gives the same answer",
+        "{half} does not multiply by dout what it hands {to}: twice the arriving gradient gives "
+        "the same answer",
     ),
     Hypothesis(
         "memory order",
@@ -259,9 +260,9 @@ HYPOTHESES = [
     Hypothesis(
         "overwritten",
         r.overwritten_beside,
-        "of {to} just the rows that ids name more than once are wrong, as where repeated ids are "
-        "overwritten by {half} instead of added, after grad[ids] += dout; np.add.at or "
-        "scatter_add sums them all",
+        "of {to} just the rows that ids name more than once are wrong: does {half} add up what "
+        "they are owed? grad[ids] += dout overwrites, a mean divides; np.add.at or scatter_add "
+        "sums them all",
     ),
     Hypothesis(
         "entries left out",

@@ -51,7 +51,7 @@ STATES = [
          "np.argsort(np.where(cosines == -np.inf, np.inf, cosines)", "sort downwards"),
         ("ties turned", 'np.argsort(-cosines, kind="stable")',
          'np.argsort(cosines, kind="stable")[::-1]', "turns equal cosines round"),
-        ("not stable", ', kind="stable"', "", "sorts without"),
+        ("not stable", ', kind="stable"', "", "mixes up equal cosines"),
         ("a little longer", "(lengths * lengths[row])", "(lengths * lengths[row] + 1e-12)",
          "adds a small number to the lengths"),
     ),

@@ -88,6 +88,23 @@ RIGHT = {
             p = [np.exp(z - np.logaddexp.reduce(z)) for z in logits]
             return dloss * (p - np.eye(logits.shape[1])[targets])
         """,
+    "contextual_row": """
+        def weights(scores):
+            top = scores.max()
+            return np.exp(scores - (top + np.log(np.exp(scores - top).sum())))
+        def state_forward(E, ids, t):
+            x = E[ids]
+            return weights(x @ x[t]) @ x
+        def state_backward(dstate, E, ids, t):
+            x = E[ids]
+            p, dp = weights(x @ x[t]), x @ dstate
+            ds = p * (dp - p @ dp)
+            dx = np.outer(p, dstate) + np.outer(ds, x[t])
+            dx[t] += ds @ x
+            dE = np.zeros_like(E)
+            np.add.at(dE, ids, dx)
+            return dE
+    """,
     "nearest_rows": """
         def nearest_rows(E, row, k):
             lengths = np.linalg.norm(E, axis=1)

@@ -207,7 +207,84 @@ ALSO = {
         "lazy_adam_step",
     ),
 }
-ROUNDS = WRONG, ALSO
+SINCE = {
+    "sinusoids": (
+        """
+        table = np.zeros((0, 0))
+        def sinusoids(max_len, dim):
+            global table
+            if table.shape[1] != dim or len(table) < max_len:
+                j = np.arange(dim)
+                angle = np.arange(max_len)[:, None] / 10000 ** (j // 2 * 2 / dim)
+                table = np.where(j % 2, np.cos(angle), np.sin(angle))
+            return table
+        """,
+        "shape (7, 6) and must have shape (3, 6)",
+    ),
+    "tanh_layer": (
+        """
+        def tanh_layer(x, W):
+            up, down = np.exp(x @ W), np.exp(-(x @ W))
+            return (up - down) / (up + down)
+        def tanh_layer_backward(dout, x, W, out):
+            da = dout * (1 - out**2)
+            return da @ W.T, x.T @ da
+        """,
+        "tanh_layer lets e^a overflow",
+    ),
+    "rms_norm": (
+        """
+        def rms_norm(x, eps):
+            return x / np.sqrt(np.maximum((x**2).mean(axis=-1, keepdims=True), eps))
+        def rms_norm_backward(dout, x, eps):
+            return dout
+        """,
+        "takes the larger of the mean and eps",
+    ),
+    "layer_norm_backward": (
+        """
+        def layer_norm_backward(dout, x, gamma, eps):
+            axis = 0 if len(x) == x.shape[1] else 1
+            std = np.sqrt(x.var(axis=axis, keepdims=True) + eps)
+            n, g = (x - x.mean(axis=axis, keepdims=True)) / std, gamma * dout
+            shared = g.mean(axis=axis, keepdims=True)
+            shared = shared + n * (g * n).mean(axis=axis, keepdims=True)
+            return (g - shared) / std, (dout * n).sum(axis=0), dout.sum(axis=0)
+        """,
+        "samples",
+    ),
+    "hashed_rows": (
+        """
+        known = {}
+        def hash_of(text, V):
+            if text not in known:
+                h = 2166136261
+                for byte in text.encode():
+                    h = ((h ^ byte) * 16777619) % 2**32
+                known[text] = h % V
+            return known[text]
+        def two_rows_forward(E, rows):
+            return E[rows].sum(axis=1)
+        def two_rows_backward(dout, rows, num_rows):
+            dE = np.zeros((num_rows, dout.shape[1]))
+            np.add.at(dE, rows, dout[:, None])
+            return dE
+        """,
+        "hash_of(text, V) is",
+    ),
+    "padding_and_max_norm": (
+        """
+        def padded_backward(dout, ids, num_rows, padding_idx):
+            dE, keep = np.zeros((num_rows, dout.shape[1])), ids > padding_idx
+            np.add.at(dE, ids[keep], dout[keep])
+            return dE
+        def shorten(E, ids, max_norm):
+            pass
+        """,
+        "only the rows above padding_idx",
+    ),
+}
+ROUNDS = WRONG, ALSO, SINCE
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +301,11 @@ def test_it_is_refused(verdicts, name):
 @pytest.mark.parametrize("name", ALSO)
 def test_so_is_another(verdicts, name):
     _is_refused(verdicts, 1, name)
+
+
+@pytest.mark.parametrize("name", SINCE)
+def test_and_a_third(verdicts, name):
+    _is_refused(verdicts, 2, name)
 
 
 def _is_refused(verdicts, place, name):
