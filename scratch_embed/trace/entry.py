@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scratch_embed.trace.digits import short, written_out
 from scratch_embed.trace.forwards import complex_entry, is_complex
 from scratch_embed.trace.nudge import TELLS, nudge, value_at
 from scratch_embed.trace.replay import Use
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes import EPS, H, Slopes, entry, slopes
-from scratch_embed.trace.slopes.slope import MOST, factor, short, taken
+from scratch_embed.trace.slopes.slope import MOST, factor, taken
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, Part
 from scratch_embed.trace.within import backward_of
 from scratch_embed.working import Line, Working
@@ -46,12 +47,10 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
     name, value = entry(f"d{part.parent}", index), value_at(part.value, index)
     if is_complex(made):
         return complex_entry(name, value)
-    lines = [_rule(at, made, part, index, name, value)]
+    lines = [written_out(partial(_rule, at, made, part, index, name, value))]
     if part.number > 1:
         total = value_at(part.total, index)
-        stages = f"{short(total - value)} + {factor(value)}", short(total)
-        why = f"added to the {part.number - 1} of {part.of} parts that were there"
-        lines.append(Line(f"{name} so far", stages, total, why))
+        lines.append(written_out(partial(_so_far, part, name, value, total)))
     try:
         lines += nudge(trace, Use(made, part.place), index, part, at.incoming)
     except TypeError as error:
@@ -59,6 +58,13 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
     run = partial(backward_of, made, at.incoming)
     lines += code_lines(made.node.backward, made.inputs[part.place].parameter, part.place, run)
     return Working(f"{name}, {which(part)}", tuple(lines), value)
+
+
+def _so_far(part: Part, name: str, value: float, total: float) -> Line:
+    """The sum with the parts that came before."""
+    stages = f"{short(total - value)} + {factor(value)}", short(total)
+    why = f"added to the {part.number - 1} of {part.of} parts that were there"
+    return Line(f"{name} so far", stages, total, why)
 
 
 def which(part: Part) -> str:

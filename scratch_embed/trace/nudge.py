@@ -26,8 +26,9 @@ from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.trace import replay
 from scratch_embed.trace.asked import RANDOM, Asked, value_at
+from scratch_embed.trace.digits import short
 from scratch_embed.trace.replay import Use
-from scratch_embed.trace.slopes.slope import entry, short
+from scratch_embed.trace.slopes.slope import entry
 from scratch_embed.trace.walk import Part
 from scratch_embed.working import Line
 

@@ -31,9 +31,10 @@ from scratch_embed.ops import (
     tied_cross_entropy,
 )
 from scratch_embed.ops import attention as attention_op
+from scratch_embed.trace.digits import short, written_out
 from scratch_embed.trace.forwards import attention, entrywise, losses, moves, norms, products, sums
 from scratch_embed.trace.rule import code_lines
-from scratch_embed.trace.slopes.slope import Index, entry, short
+from scratch_embed.trace.slopes.slope import Index, entry
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.trace.within import forward_of
 from scratch_embed.working import Line, Working
@@ -49,13 +50,17 @@ def forward_entry(at: ForwardStep, index: Index) -> Working:
     name, value = entry(at.name, index), at.out[index]
     if is_complex(at):
         return complex_entry(name, value)
-    form = FORMS.get(at.node.forward)
-    stages = form(at, index) if form else []
-    opened = OPENED.get(at.node.forward)
-    parts = opened(at, index) if opened else ()
-    line = Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value), parts=parts)
+    line = written_out(partial(_formed, at, index, name, value))
     code = code_lines(at.node.forward, "", 0, partial(forward_of, at))
     return Working(name, (line, *code), float(value))
+
+
+def _formed(at: ForwardStep, index: Index, name: str, value) -> Line:
+    """The entry by its form."""
+    form, opened = FORMS.get(at.node.forward), OPENED.get(at.node.forward)
+    stages = form(at, index) if form else []
+    parts = opened(at, index) if opened else ()
+    return Line(name, tuple(dict.fromkeys([*stages, short(value)])), float(value), parts=parts)
 
 
 def is_complex(at: ForwardStep) -> bool:

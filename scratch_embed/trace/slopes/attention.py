@@ -11,18 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.trace.slopes.slope import (
-    Index,
-    Middle,
-    Slopes,
-    dot,
-    entry,
-    factor,
-    less,
-    own,
-    reached,
-    short,
-)
+from scratch_embed.trace.digits import short
+from scratch_embed.trace.slopes.slope import Index, Middle, Slopes, dot, entry, factor, own, reached
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
 
@@ -78,7 +68,7 @@ def _scores(at: ForwardStep, places: np.ndarray) -> Middle:
         value = float(row[s] * (dweights[s] - mean))
         stages = (
             f"{_weight(at, o)}*({entry('dweights', o)} - mean)",
-            f"{short(row[s])}*({less(float(dweights[s]), mean)})",
+            f"{short(row[s])}*({short(dweights[s])} - {factor(mean)})",
             short(value),
         )
         pairs = [

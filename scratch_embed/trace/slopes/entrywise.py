@@ -8,18 +8,7 @@ import numpy as np
 
 from scratch_embed.look.numbers import number
 from scratch_embed.ops import arithmetic, elementwise
-from scratch_embed.trace.slopes.slope import (
-    Index,
-    Rule,
-    Slopes,
-    entry,
-    factor,
-    near_one,
-    own,
-    reached,
-    short,
-    taken,
-)
+from scratch_embed.trace.slopes.slope import Index, Rule, Slopes, entry, factor, own, reached, taken
 from scratch_embed.trace.walk import ForwardStep
 
 UNARY = {  # the derivative, and how it is written
@@ -39,7 +28,7 @@ def unary(at: ForwardStep, place: int, index: Index) -> Slopes:
     a, out = np.float64(at.inputs[0].value[index]), np.float64(at.out[index])
     slope, text = UNARY[at.node.backward]
     names = {"a": entry(at.inputs[0].name, index), "out": entry(at.name, index)}
-    numbers = {"a": factor(a), "out": factor(out, near_one if "1 - " in text else short)}
+    numbers = {"a": factor(a), "out": factor(out)}
     said = dict.fromkeys((text.format(**names), text.format(**numbers)))
     with np.errstate(all="ignore"):  # NumPy's numbers say inf where Python's would raise
         value = slope(a, out)

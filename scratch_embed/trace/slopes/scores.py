@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.look.numbers import number
-from scratch_embed.trace.slopes.slope import Index, Slopes, entry, grid, near_one, short
+from scratch_embed.trace.digits import short
+from scratch_embed.trace.slopes.slope import Index, Slopes, entry, grid
 from scratch_embed.trace.walk import ForwardStep
 
 
@@ -19,7 +20,7 @@ def shares(at: ForwardStep, place: int, index: Index) -> Slopes:
         mine, other = (entry(at.name, index), entry(at.name, o))
         texts = [short(at.out[index]), short(at.out[tuple(o)])]
         if o[axis] == j:
-            return f"{mine} (1 - {mine})", f"{texts[0]} (1 - {near_one(at.out[index])})"
+            return f"{mine} (1 - {mine})", f"{texts[0]} (1 - {short(at.out[index])})"
         return f"-{other} {mine}", f"-{texts[1]} * {texts[0]}"
 
     return Slopes(places, p * (here - p[j]), said)
@@ -33,7 +34,7 @@ def log_shares(at: ForwardStep, place: int, index: Index) -> Slopes:
 
     def said(o: Index) -> tuple[str, ...]:
         one = "1 - " if o[axis] == j else "-"
-        return f"{one}{name}", f"{one}{near_one(p) if one[0] == '1' else short(p)}"
+        return f"{one}{name}", f"{one}{short(p)}"
 
     return Slopes(places, (places[:, axis] == j) - p, said)
 
@@ -58,7 +59,7 @@ def surprise(at: ForwardStep, place: int, index: Index) -> Slopes:
     whole = float(saved.hit[n]) + spread.sum()
     q = float(saved.hit[n]) * int(saved.targets[n] == j) + float(spread[j % len(spread)])
     times, less = "" if whole == 1 else f"*{short(whole)}", f" - {short(q)}" if q else ""
-    own = f"p{entry('', index)}", near_one(p) if q else short(p)
+    own = f"p{entry('', index)}", short(p)
     text, numbers = (f"{x}{times}{less}" for x in own)
     text, numbers = (f"({t})" if less else t for t in (text, numbers))
     if scale == 0:

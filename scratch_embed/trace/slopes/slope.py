@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.look.numbers import number
+from scratch_embed.trace.digits import short
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
 
-DIGITS = 4
 MOST = 4  # terms of a sum that are written out
 LARGEST = 700  # a score z, of which a float64 still holds e^z
 Index = tuple[int, ...]
@@ -101,38 +98,9 @@ def some(terms: Sequence) -> tuple[Sequence, list[str]]:
     return terms[:MOST], [f"... ({len(terms) - MOST:,} more)"]
 
 
-def short(x) -> str:
-    """A number with four digits."""
-    return number(float(x), DIGITS)
-
-
-def near_one(x) -> str:
-    """A number that is taken from 1, or 1 from it: if it is so close that four digits tell nothing
-    of the rest, with more.
-
-    >>> near_one(0.25), near_one(0.9999536)
-    ('0.25', '0.9999536')
-    """
-    rest = abs(1 - abs(float(x)))
-    more = math.floor(-math.log10(rest)) if 0 < rest < 1e-3 else 0
-    return number(float(x), DIGITS + more)
-
-
-def less(a: float, b: float) -> str:
-    """A difference, with more than four digits where these would leave few of it.
-
-    >>> less(0.25, -1.5), less(0.37770012, 0.37717012)
-    ('0.25 - (-1.5)', '0.3777001 - 0.3771701')
-    """
-    rest = abs(a - b) / max(abs(a), abs(b), 1e-300)
-    more = math.ceil(-math.log10(rest)) if 1e-12 < rest < 0.1 else 0
-    written = partial(number, digits=DIGITS + more)
-    return f"{written(a)} - {factor(b, written)}"
-
-
-def factor(x, written: Callable = short) -> str:
+def factor(x) -> str:
     """A number inside a product: a negative one in brackets."""
-    return f"({written(x)})" if x < 0 else written(x)
+    return f"({short(x)})" if x < 0 else short(x)
 
 
 def exp_sum(z: np.ndarray) -> str:

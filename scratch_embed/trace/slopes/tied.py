@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.trace.digits import short
 from scratch_embed.trace.slopes.slope import (
     Index,
     Middle,
@@ -15,8 +16,6 @@ from scratch_embed.trace.slopes.slope import (
     entry,
     exp_sum,
     factor,
-    near_one,
-    short,
 )
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
@@ -83,7 +82,7 @@ def _logits(at: ForwardStep, lines: np.ndarray, rows: np.ndarray) -> Middle:
         true, scale = int(saved.targets[n] == v), float(saved.scale[n] * dout)
         value = scale * (p[v] - true)
         less = " - 1" if true else ""
-        ends = [f"{entry('p', o)}{less}", f"{near_one(p[v]) if true else short(p[v])}{less}"]
+        ends = [f"{entry('p', o)}{less}", f"{short(p[v])}{less}"]
         if scale != 1:
             ends = [f"{factor(scale)}*" + (f"({text})" if less else text) for text in ends]
         share = Line(
