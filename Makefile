@@ -65,18 +65,27 @@ book: setup  ## the course as a web book, in build/book (QUICK=1: labs in their 
 lint: setup  ## look for mistakes with ruff
 	@$(VENV) -m ruff check .
 
-clean:  ## delete what was built and cached (.venv, figures/, saved trainings and edited notebooks stay)
-	@for part in build/*; do edited=; \
-	    trainings=$$(find -H "$$part" build/*.npz build/results.json \
-	        \( -name '*.npz' -o -name results.json \) 2>/dev/null); \
-	    if [ -n "$$(find -H "$$part" -name '*.ipynb' 2>/dev/null)" ]; then \
+# What the targets above, .ci and pip make below build/. Nothing else there is touched.
+BUILT := book book-source pages notebooks figures labs lowest lib bdist.*
+
+clean:  ## delete what was built and cached (.venv, figures/, and what is yours in build/ stay)
+	@for part in $(addprefix build/,$(BUILT)); do \
+	    test -e "$$part" || continue; edited=; \
+	    yours=$$(find -H "$$part" \( -name '*.npz' -o -name results.json \)); \
+	    if [ "$$part" = build/notebooks ]; then \
+	        yours=$$(find -H "$$part" -type f ! -name '*.ipynb'); \
+	    fi; \
+	    if [ -n "$$(find -H "$$part" -name '*.ipynb')" ]; then \
 	        edited=$$($(VENV) -m scratch_embed.book edited 2>/dev/null || echo "or nobody can tell"); \
 	    fi; \
-	    if [ -n "$$trainings" ]; then \
-	        echo "$$part is kept: it holds a training"; \
-	    elif [ -n "$$edited" ]; then \
+	    if [ -n "$$edited" ]; then \
 	        echo "$$part is kept: it holds notebooks that have been edited:"; echo "$$edited"; \
+	    elif [ -n "$$yours" ]; then \
+	        echo "$$part is kept: it holds something that was not built:"; echo "$$yours"; \
 	    else rm -rf "$$part"; fi; done; rmdir build 2>/dev/null || true
+	@for part in build/*; do case " $(addprefix build/,$(BUILT)) " in *" $$part "*) ;; \
+	    *) test ! -e "$$part" || echo "$$part is kept: a training, or something of yours";; \
+	    esac; done
 	@find . \( -name .venv -o -name .git \) -prune -o -type d -name __pycache__ -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache dist *.egg-info
 

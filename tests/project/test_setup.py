@@ -190,26 +190,28 @@ def test_a_python_that_will_not_do_is_refused_in_a_sentence():
     assert done.stderr.count("\n") == 2  # the sentence, and make's own line
 
 
-@pytest.mark.parametrize("name", ["checkpoint.npz", "my own.npz", "results.json"])
-@pytest.mark.parametrize("training", ["build/lm", "build/runs/lm", "build"])
-def test_clean_keeps_every_saved_training(tmp_path, training, name):
+@pytest.mark.parametrize(
+    "mine", ["lm/checkpoint.npz", "runs/lm/results.json", "my own.npz", "tables/words.npy",
+             "ex/lookup_backward.py", "labs/mine.npz", "notebooks/notes.md"],
+)  # fmt: skip
+def test_clean_keeps_what_it_has_not_built(tmp_path, mine):
     (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
-    built, saved = tmp_path / "build" / "book" / "page.html", tmp_path / training
-    for file in (built, saved / name, saved / "results.png"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    assert "is kept: it holds a training" in make("clean", folder=tmp_path).stdout
-    assert (saved / name).exists() and (saved / "results.png").exists()
-    assert built.exists() == (training == "build")  # then nobody can say what belongs to it
-    (saved / name).unlink()
+    build = tmp_path / "build"
+    for file in ("book/page.html", "bdist.linux/x", "figures/a.png", mine):
+        (build / file).parent.mkdir(parents=True, exist_ok=True)
+        (build / file).touch()
+    told = make("clean", folder=tmp_path).stdout
+    assert f"build/{mine.split('/')[0]} is kept" in told, told
+    assert [x for x in build.rglob("*") if x.is_file()] == [build / mine]
+    (build / mine).unlink()
     make("clean", folder=tmp_path)
-    assert not (tmp_path / "build").exists()
+    assert not any(x.is_file() for x in build.rglob("*"))
 
 
 def test_clean_keeps_edited_notebooks(tmp_path):
     """And all of them where there is no Python to say which."""
     (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
-    mine, built = tmp_path / "build" / "notebooks" / "mine.ipynb", tmp_path / "build" / "a.html"
+    mine, built = tmp_path / "build" / "notebooks" / "mine.ipynb", tmp_path / "build" / "book"
     mine.parent.mkdir(parents=True)
     mine.write_text("{}", encoding="utf-8")
     built.touch()

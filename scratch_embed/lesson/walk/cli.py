@@ -17,6 +17,7 @@ from scratch_embed.lesson.usage import Parser, UsageError, spoken
 from scratch_embed.lesson.walk import greeting
 from scratch_embed.lesson.walk.course import Course
 from scratch_embed.lesson.walk.suite import run_all, step_one, trace_one
+from scratch_embed.look.terminal import width, wrap
 
 EXAMPLES = """\
 python -m lessons                  the map: where to begin, and what there is
@@ -266,6 +267,9 @@ def _run(paths: list[Path], arguments: argparse.Namespace, figures: bool = False
         if len(paths) != 1:
             raise UsageError(f"{flag} walks through one lesson at a time: name one.")
         return walk(paths[0], options)
+    if text is not None and not arguments.quiet:
+        told = f"The text is {arguments.text}. Tables and answers are of it; what the sentences say"
+        print(*wrap(f"{told} of a text, they say of the standard one.", width()), sep="\n")
     return run_all(paths, options, arguments.quiet)
 
 

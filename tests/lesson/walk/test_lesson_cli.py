@@ -247,8 +247,10 @@ def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, 
     text.write_text("the cat sat", encoding="utf-8")
     assert main(tmp_path / "lessons", [str(text) if word == "TEXT" else word for word in argv]) == 0
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.png")] == [drawn]
+    out = capsys.readouterr().out
     if "figures" in argv:
-        assert capsys.readouterr().out.strip() == str(tmp_path / drawn)
+        assert out.strip() == str(tmp_path / drawn)
+    assert ("they say of the standard one" in out.replace("\n", " ")) == ("TEXT" in argv)
 
 
 @pytest.mark.parametrize(
