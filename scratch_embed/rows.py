@@ -166,6 +166,17 @@ class RowGrad:
     def __rsub__(self, other: np.ndarray) -> np.ndarray:
         return -self + other
 
+    def __eq__(self, other):
+        """Number by number, as of two arrays."""
+        if not isinstance(other, (RowGrad, np.ndarray, list)):
+            return NotImplemented
+        return self.to_dense() == np.asarray(other)
+
+    def __ne__(self, other):
+        return np.logical_not(self == other)
+
+    __hash__ = object.__hash__  # it is found in a dict as itself, whatever its numbers
+
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return self.to_dense().astype(dtype or self.dtype, copy=False)
 

@@ -206,3 +206,12 @@ def test_rows_are_not_written_to():
     with pytest.raises(ValueError, match="read-only"):
         grad.rows[:] = 10**8
     assert grad.rows.tolist() == [1, 3]
+
+
+def test_comparisons_go_number_by_number():
+    grad, same = (RowGrad([1, 1], np.array([[1.0, 2.0], [3.0, 0.0]]), (3, 2)) for _ in range(2))
+    dense = grad.to_dense()
+    assert (grad == same).all() and (grad == dense).all() and (dense == grad).all()
+    other = dense + np.eye(3, 2)
+    np.testing.assert_array_equal(grad != other, np.eye(3, 2, dtype=bool))
+    assert grad != "none" and (grad == "none") is False and hash(grad) != hash(same)

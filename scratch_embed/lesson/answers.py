@@ -200,9 +200,10 @@ def _in_the_unit_asked(figure: Figure, asked: str) -> float:
 
 
 def _is_share(figure: Figure, value: float, asked: str) -> bool:
-    """Whether 0.57 may stand for 57 percent."""
+    """Whether 0.57 may stand for 57 percent; a plain 1 is one percent."""
     both = SHARE.search(asked) and PER.search(asked)
-    return bool(both and not figure.unit and abs(value) <= 1)
+    written_so = abs(value) < 1 or abs(value) == 1 and figure.decimals > 0
+    return bool(both and not figure.unit and written_so)
 
 
 def _beyond(value: float, asked: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from scratch_embed.look import page
+from scratch_embed.tensor.habits import no_such
 from scratch_embed.tensor.tape import Variable
 
 # NumPy's functions whose counterpart here is not found under the same name in functional
@@ -98,6 +99,10 @@ class Readable(Variable):
         notes = [f"from {self.node.name}"] if self.node else ["requires_grad"] * self.requires_grad
         about = [f"Tensor {self.name or ''}".rstrip(), str(self.shape), str(self.dtype), *notes]
         return page.array(self.data, ", ".join(about))
+
+    def __getattr__(self, name: str):
+        """AttributeError, with what to write in its place."""
+        raise AttributeError(no_such(name), name=name, obj=self)
 
     # ---- comparisons: no derivative, so no Tensor ------------------------------------------------
 

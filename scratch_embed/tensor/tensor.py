@@ -127,8 +127,14 @@ class Tensor(Readable):
     def __pow__(self, exponent: float):
         return power(self, exponent)
 
+    def __rpow__(self, number: float):
+        raise TypeError("number ** t has no backward here: write functional.exp(t * log(number))")
+
     def __neg__(self):
         return neg(self)
+
+    def __abs__(self):
+        raise TypeError("abs has no backward here: write relu(t) + relu(-t) of functional")
 
     __iadd__ = in_place("+", __add__)
     __isub__ = in_place("-", __sub__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from scratch_embed.text.counting import Ids
 from scratch_embed.text.sources import STANDARD, Source, open_source
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.run import BEGUN, CHECKPOINT, IDS, NEW_IDS, Run, begun_in
+from scratch_embed.training.run import BEGUN, CHECKPOINT, IDS, NEW_IDS, Run, begun_in, finished
 
 WHAT = (
     "a UTF-8 file, a folder of .txt, .md and .rst files, or - for standard input; without it, "
@@ -48,7 +49,8 @@ def new_ids(run: Run) -> Iterator[Path]:
     """A block that writes the ids of a new text into the file that it is given. At its end they
     take the place of old ones, with whose checkpoint nothing can go on.
 
-    Till then these stay, for the new text may be none. A run that is stopped here is known by its
+    Till then these stay, for the new text may be none, or another one than that of a run that has
+    ended, which is not written over. A run that is stopped here is known by its
     options, with which `--resume` begins it again.
     """
     folder = run.options.out
@@ -56,12 +58,22 @@ def new_ids(run: Run) -> Iterator[Path]:
     path = folder / NEW_IDS
     try:
         yield path
+        if finished(folder) and (folder / IDS).is_file():
+            _check_same_text(path, folder / IDS)
     except Exception:
         for unread in (path, folder / BEGUN):
             unread.unlink(missing_ok=True)
         raise
     (folder / CHECKPOINT).unlink(missing_ok=True)
     os.replace(path, folder / IDS)
+
+
+def _check_same_text(new: Path, old: Path) -> None:
+    if not filecmp.cmp(new, old, shallow=False):
+        raise ValueError(
+            f"{old.parent} holds a finished run of another text, which would be written over: give "
+            f"another --out, or remove {old.parent / CHECKPOINT}"
+        )
 
 
 def ids_of(folder: Path, checksum: int) -> Ids:

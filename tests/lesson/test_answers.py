@@ -22,6 +22,7 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("131,072K", 131.072, {"asked": "How many million numbers?"}),
         ("59 %", 59, {"asked": "What share is left, in percent?"}),
         ("0.59", 59, {"asked": "What share is left? percent"}),
+        ("1.0", 100, {"asked": "What share is left, in percent?"}),
         ("0.5", 0.5, {"asked": "What share is left, in percent?"}),
         ("2518 million", 2.5176, {"asked": "how many scores, in billions?", "tolerance": 0.5}),
         ("4096", 4096, {"asked": "How many parts?"}),
@@ -184,5 +185,6 @@ def test_numbers_at_the_ends_of_float64_are_answers_like_others(typed, answer, a
 
 def test_a_wrong_share_is_measured_as_a_right_one_is_read():
     asked = "What share is left, in percent?"
+    assert not judge("1", 100, asked=asked).right  # nobody means all by a plain 1
     assert how_far("0.41", 59, asked) == how_far("41", 59, asked) == "That is 18 too low."
     assert how_far("0.9", 0.5, asked) == "That is 0.4 too high."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from scratch_embed import Tensor, differentiable, no_grad
 from scratch_embed import functional as F
+from scratch_embed.tensor import habits
 
 NUMBERS = np.array([[1.0, 2.0], [3.0, 4.0]])
 
@@ -232,3 +234,28 @@ def test_a_name_that_is_no_text_is_told_at_once(name):
         with pytest.raises(TypeError, match="name is .*; it must be text"):
             named()
     assert Tensor(np.ones(2), name=np.str_("E")).name == "E"
+
+
+@pytest.mark.parametrize(
+    "use, error, words",
+    [
+        (lambda t: t.view(2, 1), AttributeError, r"has no view: write t\.reshape"),
+        (lambda t: t.max(), AttributeError, r"write t\.numpy\(\)\.max\(\), where the"),
+        (lambda t: t.exp(), AttributeError, r"write functional\.exp\(t\)"),
+        (lambda t: t.wheight, AttributeError, "'Tensor' object has no attribute 'wheight'"),
+        (lambda t: 2**t, TypeError, r"write functional\.exp\(t \* log\(number\)\)"),
+        (lambda t: abs(t), TypeError, r"write relu\(t\) \+ relu\(-t\)"),
+    ],
+)
+def test_a_habit_from_elsewhere_is_told_what_to_write_here(use, error, words, t):
+    with pytest.raises(error, match=words):
+        use(t)
+    assert not hasattr(t, "view")
+
+
+def test_what_a_habit_is_told_to_write_is_there():
+    for told in habits.INSTEAD.values():
+        for name in re.findall(r"functional\.(\w+)", told):
+            assert callable(getattr(F, name))
+        for name in re.findall(r"^t\.(\w+)", told):
+            assert hasattr(Tensor([1.0]), name)

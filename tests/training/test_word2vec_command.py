@@ -180,6 +180,22 @@ def test_vectors_among_the_texts_are_no_text_and_no_text_is_overwritten(text, tm
         assert mine.read_bytes() == text.read_bytes()
 
 
+def test_a_finished_run_of_another_text_under_the_same_name_is_not_written_over(tmp_path, capsys):
+    text, out = tmp_path / "a.txt", tmp_path / "run"
+    quick = ("--epochs", "1", "--dim", "3")
+    text.write_text("the cat sat on the mat " * 300, encoding="utf-8")
+    for _ in range(2):  # the same text may come again
+        assert command(text, out, *quick) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    text.write_text("a dog lay on the bed and slept " * 300, encoding="utf-8")
+    capsys.readouterr()
+    assert command(text, out, *quick) == 1
+    assert "holds a finished run of another text" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    (out / "checkpoint.npz").unlink()  # as the error says
+    assert command(text, out, *quick) == 0
+
+
 def test_somebodys_own_vectors_txt_is_a_text_as_any_other(tmp_path, capsys):
     """Where no run of ours has begun, it is none of ours that could have written it."""
     (tmp_path / "a.txt").write_text("the cat sat on the mat " * 300, encoding="utf-8")

@@ -1,0 +1,44 @@
+"""What hands used to NumPy or PyTorch type, and what to write here."""
+
+from __future__ import annotations
+
+INSTEAD = {
+    "view": "t.reshape(shape)",
+    "flatten": "t.reshape(-1)",
+    "ravel": "t.reshape(-1)",
+    "squeeze": "t.reshape(shape)",
+    "unsqueeze": "t.reshape(shape)",
+    "permute": "t.transpose(axes)",
+    "swapaxes": "t.transpose(axes)",
+    "t": "t.T",
+    "clip": "low + relu(t - low) - relu(t - high) of functional",
+    "clamp": "low + relu(t - low) - relu(t - high) of functional",
+    "abs": "relu(t) + relu(-t) of functional",
+    "pow": "t ** exponent",
+    "dot": "t @ other",
+    "mm": "t @ other",
+    "requires_grad_": "t.requires_grad = True",
+    "zero_grad": "t.grad = None, or optimizer.zero_grad()",
+    "astype": "Tensor(t.numpy().astype(dtype)), where the way back ends",
+    "to": "Tensor(t.numpy().astype(dtype)), where the way back ends",
+    **{
+        name: f"functional.{name}(t)"
+        for name in ("exp", "log", "sqrt", "tanh", "relu", "sigmoid", "softmax", "log_softmax")
+    },
+    **{
+        name: f"t.numpy().{name}(), where the way back ends"
+        for name in ("tolist", "max", "min", "argmax", "argmin", "std", "var", "round", "copy",
+                     "all", "any", "argsort", "sort", "cumsum", "prod", "nonzero")
+    },
+}  # fmt: skip
+
+
+def no_such(name: str) -> str:
+    """What an AttributeError says of a name that no Tensor has.
+
+    >>> no_such("view"), no_such("weights")
+    ('a Tensor has no view: write t.reshape(shape)', "'Tensor' object has no attribute 'weights'")
+    """
+    if name in INSTEAD:
+        return f"a Tensor has no {name}: write {INSTEAD[name]}"
+    return f"'Tensor' object has no attribute {name!r}"
