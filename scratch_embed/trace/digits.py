@@ -79,7 +79,7 @@ def worked_out(text: str) -> float | None:
     text = re.sub(r"(?<=[\d.)]) (?=[\d(])", " * ", text)  # 0.5 (1 - 0.5)
     text = re.sub(rf"\b(e\^|(?:ln|sqrt|tanh) )(-?{NUMBER})", r"\1(\2)", text)
     text = re.sub(r"\be\^-(\([^()]*\))", r"e(-\1)", text)
-    text = re.sub(r"\bln (s\([^()]*\))", r"ln(\1)", text)
+    text = re.sub(r"\bln ((?:s|e\^)\([^()]*\))", r"ln(\1)", text)
     text = re.sub(r"\be\^", "e", text).replace("^", "**")
     text = re.sub(r"\b(ln|sqrt|tanh) \(", r"\1(", text)
     try:

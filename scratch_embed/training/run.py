@@ -57,14 +57,14 @@ class Run:
 
     def will_write(self, name: str) -> Path:
         """The path of a file in the run's folder. Raises OSError when it cannot be written, and
-        ValueError when it is what the run reads, or lies in a folder in which no run has begun:
-        told before hours of work are spent."""
+        ValueError when it is what the run reads, or no run of ours wrote it: told before hours of
+        work are spent."""
         path = self.options.out / name
         check_writable(path)
         for option in READ:
             if _names(getattr(self.options, option, None), path):
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
-        if name not in WRITTEN and path.is_file() and not begun_in(self.options.out):
+        if name not in WRITTEN and path.is_file() and not _wrote(self.options.out, name):
             raise _written_by_nobody(path)
         return path
 
@@ -110,9 +110,17 @@ class Run:
         """Write results and picture, tell all files written; returns the exit code of success."""
         results = {"command": self._command, "options": computing(self.options), **results}
         results["checkpoint"] = _digest(self.options.out / CHECKPOINT)
+        wrote = _results(self.options.out).get("files", [])
+        results["files"] = sorted({*map(str, wrote), *(path.name for path in more)})
         for path in (*more, *write_results(self.options.out, results, figure)):
             print(path)
         return 0
+
+
+def _wrote(folder: Path, name: str) -> bool:
+    """Whether a run of ours may have written a file: its results name it, or are not there yet."""
+    files = _results(folder).get("files")
+    return begun_in(folder) and (files is None or name in files or unfinished(folder))
 
 
 def begun_in(folder: Path) -> bool:

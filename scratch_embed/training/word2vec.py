@@ -87,12 +87,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def work(run: Run) -> int:
     """Read, learn, write; or go on with what is saved."""
-    for path in files(run.options):
+    for path in written(run.options):
         run.will_write(path.name)
-        if path.suffix == ".tsv":
-            run.will_write(vectors_files.words_beside(path).name)
-    if run.options.cut == "pieces":
-        run.will_write(PIECES)
     older = [str(path) for name in ("vectors.*", PIECES) for path in run.options.out.glob(name)]
     if older and not run.saved:
         mine = ", ".join(path.name for path in files(run.options))
@@ -118,6 +114,13 @@ def work(run: Run) -> int:
 def files(options: argparse.Namespace) -> tuple[Path, ...]:
     """The files of vectors that are asked for."""
     return tuple(options.out / f"vectors.{ending}" for ending in options.formats or ["npz"])
+
+
+def written(options: argparse.Namespace) -> tuple[Path, ...]:
+    """The files that this command writes besides what every training does."""
+    beside = (vectors_files.words_beside(path) for path in files(options) if path.suffix == ".tsv")
+    pieces = [options.out / PIECES] if options.cut == "pieces" else []
+    return (*files(options), *beside, *pieces)
 
 
 def _word(word: str) -> str:
@@ -218,4 +221,4 @@ def report(sitting: Sitting) -> int:
     print("nearest words:")
     for word, others in near.items():
         print(harmless(f"  {word:<12} {', '.join(others)}"))
-    return run.finish(results, picture(training), files(run.options))
+    return run.finish(results, picture(training), written(run.options))

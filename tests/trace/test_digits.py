@@ -41,6 +41,14 @@ def test_four_digits_would_not_do(monkeypatch):
     assert sum(not comes_out(line) for line in lines) >= len(CASES)
 
 
+def test_no_logarithm_of_nothing_is_told():
+    z = Tensor([[0.0, 900.0], [500.0, 0.0]], requires_grad=True, name="z")
+    line = trace(F.cross_entropy(z, [0, 1])).entry(1).lines[0]
+    assert line.stages[1:] == ("-(ln e^-900 + ln e^-500) / 2", "700")
+    tied = F.tied_cross_entropy(Tensor([[30.0]]), Tensor([[1.0], [-1.0]], requires_grad=True), [1])
+    assert "-(ln e^-60)" in trace(tied).entry(1).lines[0].stages
+
+
 def test_where_rounding_is_all_that_is_left_four_digits_stand():
     x = Tensor([0.1, 0.2, -0.3], requires_grad=True, name="x")
     line = trace(x.sum()).entry(1).lines[0]
@@ -56,6 +64,7 @@ def test_where_rounding_is_all_that_is_left_four_digits_stand():
         ("e^-2 * e^(-(-2))", 1.0),
         ("1 / (1 + e^-(-0))", 0.5),
         ("-(ln s(0) + ln 2) / 3", 0.0),
+        ("-(ln e^-2 + ln e^-4) / 2", 3.0),
         ("max(0.1, 0.4) * sqrt 4", 0.8),
         ("(0.25 - 1) / 1.334e+123", -0.75 / 1.334e123),
         ("0.1 + ... (3 more)", None),

@@ -196,6 +196,19 @@ def test_a_finished_run_of_another_text_under_the_same_name_is_not_written_over(
     assert command(text, out, *quick) == 0
 
 
+def test_somebodys_own_file_in_the_folder_of_a_run_is_not_written_over(text, tmp_path, capsys):
+    out, own = tmp_path / "run", tmp_path / "run" / "vectors.txt"
+    assert command(text, out, "--formats", "npz", "tsv") == 0
+    assert str(out / "vectors_words.tsv") in capsys.readouterr().out
+    own.write_text("my own selection", encoding="utf-8")
+    assert command(text, out, "--formats", "txt") == 1
+    assert "vectors.txt was written by nobody who says so" in capsys.readouterr().err
+    assert own.read_text(encoding="utf-8") == "my own selection"
+    own.unlink()
+    for formats in ("txt", "tsv", "txt"):  # what a run wrote, a later one may write again
+        assert command(text, out, "--formats", formats) == 0
+
+
 def test_somebodys_own_vectors_txt_is_a_text_as_any_other(tmp_path, capsys):
     """Where no run of ours has begun, it is none of ours that could have written it."""
     (tmp_path / "a.txt").write_text("the cat sat on the mat " * 300, encoding="utf-8")

@@ -9,6 +9,8 @@ from scratch_embed.trace.digits import short
 from scratch_embed.trace.slopes.slope import Index, entry, factor, some
 from scratch_embed.trace.walk import ForwardStep
 
+LEAST = -30.0  # of ln p, for p to be written as a number
+
 
 def shares(at: ForwardStep, index: Index) -> list[str]:
     """Softmax and its logarithm: e^z over the sum of all of them along its axis."""
@@ -42,7 +44,7 @@ def surprised(at: ForwardStep, index: Index) -> list[str]:
         if saved.spread is None:
             counts = "" if saved.hit[n] == 1 else f"{short(saved.hit[n])}*"
             names.append(f"{counts}ln {entry('p', o)}")
-            numbers.append(f"{counts}ln {short(np.exp(saved.log_p[n, saved.targets[n]]))}")
+            numbers.append(f"{counts}ln {_power(saved.log_p[n, saved.targets[n]])}")
         else:  # every class counts
             log_p = saved.log_p[n]
             counted = saved.hit[n] * log_p[saved.targets[n]] + log_p @ saved.spread
@@ -51,6 +53,15 @@ def surprised(at: ForwardStep, index: Index) -> list[str]:
     share = "" if saved.scale[kept[0]] == 1 else f" / {short(1 / saved.scale[kept[0]])}"
     told = (" + ".join([*texts, *rest]) for texts in (names, numbers))
     return [f"-({text}){share}" for text in told]
+
+
+def _power(log_p: float) -> str:
+    """e^log_p; of one that is too small to be read, as a power of e.
+
+    >>> _power(-0.6931), _power(-237.68)
+    ('0.5', 'e^-237.7')
+    """
+    return short(np.exp(float(log_p))) if log_p > LEAST else f"e^{short(log_p)}"
 
 
 def surprised_when_tied(at: ForwardStep, index: Index) -> list[str]:
@@ -62,11 +73,11 @@ def surprised_when_tied(at: ForwardStep, index: Index) -> list[str]:
     shown, rest = some(kept)
     z = h.reshape(len(saved.scale), h.shape[-1])[shown].astype(float) @ weight.T
     z -= z.max(axis=1, keepdims=True)
-    p = np.exp(z[np.arange(len(shown)), saved.targets[shown]]) / np.exp(z).sum(axis=1)
+    log_p = z[np.arange(len(shown)), saved.targets[shown]] - np.log(np.exp(z).sum(axis=1))
     positions = [np.unravel_index(n, h.shape[:-1]) if h.ndim > 1 else () for n in shown]
     names = [f"ln {entry('p', (*where, saved.targets[n]))}" for n, where in zip(shown, positions)]
     share = "" if saved.scale[kept[0]] == 1 else f" / {short(1 / saved.scale[kept[0]])}"
-    numbers = [f"ln {short(x)}" for x in p]
+    numbers = [f"ln {_power(x)}" for x in log_p]
     return [f"-({' + '.join([*texts, *rest])}){share}" for texts in (names, numbers)]
 
 
