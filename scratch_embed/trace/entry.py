@@ -47,7 +47,7 @@ def backward_entry(trace: Trace, at: BackwardStep, part: Part, index: tuple[int,
     name, value = entry(f"d{part.parent}", index), value_at(part.value, index)
     if is_complex(made):
         return complex_entry(name, value)
-    lines = [written_out(partial(_rule, at, made, part, index, name, value))]
+    lines = [_rule(at, made, part, index, name, value)]
     if part.number > 1:
         total = value_at(part.total, index)
         lines.append(written_out(partial(_so_far, part, name, value, total)))
@@ -83,6 +83,13 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
             why = f"rounding hides whether d{at.name} moves with this entry, so as backward made it"
             return Line(name, (short(value),), value, why)
         return Line(name, ("0",), 0.0, f"nothing in d{at.name} moves with this entry")
+    return written_out(partial(_chained, at, made, part, index, name, found))
+
+
+def _chained(
+    at: BackwardStep, made: ForwardStep, part: Part, index, name: str, found: Slopes
+) -> Line:
+    """The terms of the chain rule, in names and in numbers, and their sum."""
     middle = found.middle
     douts = middle.gradient(at.incoming) if middle else taken(at.incoming, found.places)
     terms = douts * found.values

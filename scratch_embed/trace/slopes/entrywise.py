@@ -28,11 +28,14 @@ def unary(at: ForwardStep, place: int, index: Index) -> Slopes:
     a, out = np.float64(at.inputs[0].value[index]), np.float64(at.out[index])
     slope, text = UNARY[at.node.backward]
     names = {"a": entry(at.inputs[0].name, index), "out": entry(at.name, index)}
-    numbers = {"a": factor(a), "out": factor(out)}
-    said = dict.fromkeys((text.format(**names), text.format(**numbers)))
+
+    def said(o: Index) -> tuple[str, ...]:
+        numbers = {"a": factor(a), "out": factor(out)}
+        return tuple(dict.fromkeys((text.format(**names), text.format(**numbers))))
+
     with np.errstate(all="ignore"):  # NumPy's numbers say inf where Python's would raise
         value = slope(a, out)
-    return Slopes(np.array([index], int), np.array([value]), lambda o: tuple(said))
+    return Slopes(np.array([index], int), np.array([value]), said)
 
 
 def power(at: ForwardStep, place: int, index: Index) -> Slopes:
@@ -40,10 +43,12 @@ def power(at: ForwardStep, place: int, index: Index) -> Slopes:
     a, exponent = np.float64(at.inputs[0].value[index]), float(at.node.saved[1])
     with np.errstate(all="ignore"):
         value = 0.0 if exponent == 0 else exponent * a ** (exponent - 1)
-    less = number(exponent - 1)
-    times, both = number(exponent), (entry(at.inputs[0].name, index), factor(a))
-    said = tuple(f"{times} {x}^{less}" for x in both)
-    return Slopes(np.array([index], int), np.array([value]), lambda o: said)
+
+    def said(o: Index) -> tuple[str, ...]:
+        both = entry(at.inputs[0].name, index), factor(a)
+        return tuple(f"{number(exponent)} {x}^{number(exponent - 1)}" for x in both)
+
+    return Slopes(np.array([index], int), np.array([value]), said)
 
 
 def binary(slope: Callable, text: tuple[str, str]) -> Rule:

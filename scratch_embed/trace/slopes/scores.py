@@ -58,13 +58,14 @@ def surprise(at: ForwardStep, place: int, index: Index) -> Slopes:
     spread = np.zeros(1) if saved.spread is None else saved.spread.astype(float)
     whole = float(saved.hit[n]) + spread.sum()
     q = float(saved.hit[n]) * int(saved.targets[n] == j) + float(spread[j % len(spread)])
-    times, less = "" if whole == 1 else f"*{short(whole)}", f" - {short(q)}" if q else ""
-    own = f"p{entry('', index)}", short(p)
-    text, numbers = (f"{x}{times}{less}" for x in own)
-    text, numbers = (f"({t})" if less else t for t in (text, numbers))
-    if scale == 0:
-        text = numbers = "0, as this position is ignored"
-    elif scale != 1:
-        text, numbers = (f"{t} / {number(1 / scale)}" for t in (text, numbers))
+
+    def said(o: Index) -> tuple[str, ...]:
+        if scale == 0:
+            return ("0, as this position is ignored",)
+        times, less = "" if whole == 1 else f"*{short(whole)}", f" - {short(q)}" if q else ""
+        texts = [f"{x}{times}{less}" for x in (f"p{entry('', index)}", short(p))]
+        texts = [f"({t})" if less else t for t in texts]
+        return tuple(t if scale == 1 else f"{t} / {number(1 / scale)}" for t in texts)
+
     places = np.array([position if at.out.ndim else ()], int).reshape(1, at.out.ndim)
-    return Slopes(places, np.array([scale * (p * whole - q)]), lambda o: (text, numbers))
+    return Slopes(places, np.array([scale * (p * whole - q)]), said)
