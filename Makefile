@@ -66,7 +66,7 @@ lint: setup  ## look for mistakes with ruff
 	@$(VENV) -m ruff check .
 
 # What the targets above, .ci and pip make below build/. Nothing else there is touched.
-BUILT := book book-source pages notebooks figures labs lowest lib bdist.*
+BUILT := book book-source pages notebooks figures labs lowest benchmarks.json benchmarks.png lib bdist.*
 
 clean:  ## delete what was built and cached (.venv, figures/, and what is yours in build/ stay)
 	@for part in $(addprefix build/,$(BUILT)); do \

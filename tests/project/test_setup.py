@@ -197,7 +197,7 @@ def test_a_python_that_will_not_do_is_refused_in_a_sentence():
 def test_clean_keeps_what_it_has_not_built(tmp_path, mine):
     (tmp_path / "Makefile").write_text(MAKEFILE, encoding="utf-8")
     build = tmp_path / "build"
-    for file in ("book/page.html", "bdist.linux/x", "figures/a.png", mine):
+    for file in ("book/page.html", "bdist.linux/x", "figures/a.png", "benchmarks.json", mine):
         (build / file).parent.mkdir(parents=True, exist_ok=True)
         (build / file).touch()
     told = make("clean", folder=tmp_path).stdout
