@@ -74,6 +74,7 @@ def check(trial):
 # Where a text may be cut that was made of the tokens: ASCII, the marks of tokenizers, the odd ends.
 PARTING = [chr(k) for k in range(128) if not chr(k).isalnum()]
 PARTING += ["\u2581", "\u0120", "\u00b7", "\u2028", "\u241f", "\ue000", "\uffff", "\U0010ffff"]
+PARTING += ["\u00a7", "\u00b6", "\u2192", "</w>", "@@", "##", "<|>", "\n\n", "\r\n"]
 
 
 def _counted(pairs):

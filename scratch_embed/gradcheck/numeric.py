@@ -190,6 +190,11 @@ def closer(line: Line, noise: float) -> Measured:
     all of it where it is most of the slope, and whatever later steps change beyond their rounding:
     the first ones may go beyond a pole.
     """
+    return _closest(line, noise, _ever_shorter(line, noise))
+
+
+def _ever_shorter(line: Line, noise: float) -> list[Measured]:
+    """The slopes of ever smaller steps, each a sixteenth of the one before."""
     found: list[Measured] = []
     for k in range(STEPS_CLOSER):
         if not line.step(CENTRAL_STEP / 16**k):  # x + h is x
@@ -198,6 +203,11 @@ def closer(line: Line, noise: float) -> Measured:
             found.append(one_sided(line, noise, ONE_SIDED_STEP / 16**k))
         else:
             found.append(central(line, noise, CENTRAL_STEP / 16**k))
+    return found
+
+
+def _closest(line: Line, noise: float, found: list[Measured]) -> Measured:
+    """The one of them with the least doubt about it."""
     pairs = [(k, abs(b.value - a.value)) for k, (a, b) in enumerate(pairwise(found), start=1)]
     doubted = [_doubted(found[k:], changed) for k, changed in pairs if np.isfinite(changed)]
     best = min(doubted, key=lambda measured: measured.noise, default=central(line, noise))
@@ -207,10 +217,14 @@ def closer(line: Line, noise: float) -> Measured:
 def _doubted(found: list[Measured], changed: float) -> Measured:
     """The first of some slopes, with the doubt about it: it `changed`, and later ones go on to."""
     now, *later = found
-    drifts = [abs(each.value - now.value) for each in later]
-    drift = max((d for d, each in zip(drifts, later) if d > 64 * each.noise), default=0.0)
     settled = changed / 64 if changed < abs(now.value) / 2 else changed
-    return now._replace(noise=now.noise + settled + drift)
+    return now._replace(noise=now.noise + settled + _drift(now, later))
+
+
+def _drift(now: Measured, shorter: list[Measured]) -> float:
+    """How far shorter steps go on, beyond their rounding."""
+    drifts = [abs(each.value - now.value) for each in shorter]
+    return max((d for d, each in zip(drifts, shorter) if d > 64 * each.noise), default=0.0)
 
 
 def _of_inputs(line: Line, h: float) -> float:
@@ -232,6 +246,12 @@ def farther(line: Line, noise: float) -> Measured:
 
 
 def clearer(line: Line, noise: float) -> Measured:
-    """By ever shorter steps or by long ones, whichever leaves less doubt."""
-    found = farther(line, noise), closer(line, noise)
-    return min(found, key=lambda measured: np.nan_to_num(measured.noise, nan=np.inf))
+    """By ever shorter steps or by long ones, whichever leaves less doubt.
+
+    Long ones agree with each other beyond whole waves, too, as of sin(x) at x = 1e12: what shorter
+    ones change beyond their rounding, counts as noise.
+    """
+    shorter, long = _ever_shorter(line, noise), farther(line, noise)
+    long = long._replace(noise=long.noise + _drift(long, shorter))
+    both = long, _closest(line, noise, shorter)
+    return min(both, key=lambda measured: np.nan_to_num(measured.noise, nan=np.inf))

@@ -119,3 +119,12 @@ def test_beyond_a_pole_nothing_is_read_off(power, data):
         assert gradcheck(inverse(), leaf(data), seed=seed).passed
         for factor in (2, -1, 1.01):
             assert not gradcheck(inverse(factor), leaf(data), seed=seed).passed
+
+
+@pytest.mark.parametrize("scale", [1e10, 1e11, 1e12, 1e13])
+def test_where_no_step_is_shorter_than_a_wave_nothing_is_called_wrong(scale):
+    sine = differentiable(lambda x: (np.sin(x), x), lambda dout, x: dout * np.cos(x), name="sine")
+    for seed in range(3):
+        x = leaf(scale * np.random.default_rng(seed).standard_normal((3, 4)))
+        verdicts = {row.verdict for row in gradcheck(sine, x, seed=seed).rows}
+        assert "WRONG" not in verdicts

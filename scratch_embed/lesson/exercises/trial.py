@@ -160,6 +160,7 @@ class Trial:
             wrong = _gradient_wrong(name, report, constants, self._known(name, mistakes, same))
             wrong.result = _first_input_wrong(report, list(tensors))
             raise wrong
+        _check_double(name, back(dout))
         self._was_right(name, mistakes, same)
         self._checks += 1
         self._entries += len(report.rows)
@@ -254,6 +255,15 @@ def _off(known: str | tuple | None, off: str, arguments: Mapping[str, Any]) -> W
         pattern = pattern or OVERFLOWS
     detail = f"{off}\n\n{told(arguments)}" if known else told(arguments)
     return Wrong(sentence or off, detail, named=known is not None, pattern=pattern)
+
+
+def _check_double(name: str, gradients: Any) -> None:
+    """Gradcheck takes float32 for what it can tell; what is asked for here is float64."""
+    for grad in gradients if isinstance(gradients, tuple) else (gradients,):
+        dtype = np.asarray(grad).dtype
+        if dtype.kind == "f" and dtype.itemsize < 8:
+            sentence = f"the gradient of {name} is rounded to {dtype}, compute in float64"
+            raise Wrong(sentence, named=True, pattern=r"float(32|16)|['\"]f[42]['\"]|single|half")
 
 
 def _first_wrong(got: Any, expected: Any) -> int | None:

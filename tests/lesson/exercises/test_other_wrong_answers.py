@@ -253,6 +253,30 @@ SINCE = {
         """,
         "samples",
     ),
+    "tied_table": (
+        """
+        def tied_backward(dlogits, ids, E):
+            dE = (dlogits.T @ E[ids]).astype(np.float32)
+            np.add.at(dE, ids, dlogits @ E)
+            return dE
+        """,
+        "the gradient of tied_backward is rounded to float32",
+    ),
+    "bpe_merge": (
+        """
+        from collections import Counter
+        def pair_counts(tokens):
+            return dict(Counter(zip(tokens, tokens[1:])))
+        def merge(tokens, pair):
+            if not tokens:
+                return []
+            left, right = pair
+            text = "##" + "####".join(tokens) + "##"
+            text = text.replace(f"##{left}####{right}##", f"##{left}{right}##")
+            return text[2:-2].split("####")
+        """,
+        "merge(tokens, pair) is",
+    ),
     "hashed_rows": (
         """
         known = {}
