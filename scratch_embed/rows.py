@@ -168,7 +168,7 @@ class RowGrad:
 
     def __eq__(self, other):
         """Number by number, as of two arrays."""
-        if not isinstance(other, (RowGrad, np.ndarray, list)):
+        if not isinstance(other, (RowGrad, np.ndarray, list, tuple)) and not is_real(other):
             return NotImplemented
         return self.to_dense() == np.asarray(other)
 

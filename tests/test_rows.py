@@ -214,4 +214,9 @@ def test_comparisons_go_number_by_number():
     assert (grad == same).all() and (grad == dense).all() and (dense == grad).all()
     other = dense + np.eye(3, 2)
     np.testing.assert_array_equal(grad != other, np.eye(3, 2, dtype=bool))
+    for number in (0, 2.0, np.float64(2), np.float32(2)):
+        np.testing.assert_array_equal(grad == number, dense == number)
+        np.testing.assert_array_equal(number != grad, dense != number)
+    rows = ((0, 0), (4, 2), (1, 0))
+    np.testing.assert_array_equal(grad == rows, dense == np.array(rows))
     assert grad != "none" and (grad == "none") is False and hash(grad) != hash(same)
