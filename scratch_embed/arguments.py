@@ -22,12 +22,14 @@ def check_unmasked(value: Any, name: str) -> None:
 
 
 def data_of(value: Any, name: str) -> np.ndarray:
-    """A Tensor's `.data`; TypeError where that is no array, as after `w.data = w - step`."""
+    """A Tensor's `.data`; TypeError where that is no array, as after `w.data = w - step`, or is a
+    masked one."""
     if not isinstance(value, (np.ndarray, np.generic)):  # a number of NumPy's has no axes
         raise TypeError(
             f"{name}.data is a {type(value).__name__}, and has to be an array: of a Tensor t write "
             f"{name}.data = t.numpy()"
         )
+    check_unmasked(value, f"{name}.data")
     return value
 
 

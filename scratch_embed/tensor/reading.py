@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from scratch_embed.arguments import data_of
 from scratch_embed.look import page
 from scratch_embed.tensor.habits import no_such
 from scratch_embed.tensor.tape import Variable
@@ -101,7 +102,10 @@ class Readable(Variable):
         return page.array(self.data, ", ".join(about))
 
     def __getattr__(self, name: str):
-        """AttributeError, with what to write in its place."""
+        """AttributeError, with what to write in its place. Of a name that is there, as shape, an
+        attribute of data is missing: something else than an array was put in its place."""
+        if name != "data" and hasattr(type(self), name):
+            data_of(self.data, self.name or "tensor")
         raise AttributeError(no_such(name), name=name, obj=self)
 
     # ---- comparisons: no derivative, so no Tensor ------------------------------------------------

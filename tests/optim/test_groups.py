@@ -301,6 +301,9 @@ def test_a_tensor_in_the_place_of_an_array_is_told_where_it_is_met():
     for use in (optimizer.step, lambda: SGD([table], lr=0.1)):
         with pytest.raises(TypeError, match=r"table\.data is a Tensor.*table\.data = t\.numpy\(\)"):
             use()
+    table.data = np.ma.array([1.0], mask=[True])
+    with pytest.raises(TypeError, match=r"table\.data is a masked array"):
+        optimizer.step()
     layer = Embedding(3, 2, rng=0)
     layer.weight.data = Tensor(layer.weight.data)
     with pytest.raises(TypeError, match=r"weight\.data is a Tensor, and has to be an array"):

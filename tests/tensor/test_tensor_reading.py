@@ -253,6 +253,12 @@ def test_a_habit_from_elsewhere_is_told_what_to_write_here(use, error, words, t)
     assert not hasattr(t, "view")
 
 
+def test_a_list_in_the_place_of_the_data_is_told(t):
+    t.data = [[1.0, 2.0]]
+    with pytest.raises(TypeError, match=r"\.data is a list, and has to be an array"):
+        (t * t).sum().backward()
+
+
 def test_what_a_habit_is_told_to_write_is_there():
     for told in habits.INSTEAD.values():
         for name in re.findall(r"functional\.(\w+)", told):
