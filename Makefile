@@ -68,7 +68,7 @@ lint: setup  ## look for mistakes with ruff
 # What the targets above, .ci and pip make below build/. Nothing else there is touched.
 BUILT := book book-source pages notebooks figures labs lowest benchmarks.json benchmarks.png lib bdist.*
 
-clean:  ## delete what was built and cached (.venv, figures/, and what is yours in build/ stay)
+clean:  ## delete caches, and in build/ book, pages, notebooks, figures, labs (all else stays there)
 	@for part in $(addprefix build/,$(BUILT)); do \
 	    test -e "$$part" || continue; edited=; \
 	    yours=$$(find -H "$$part" \( -name '*.npz' -o -name results.json \)); \

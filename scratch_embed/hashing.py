@@ -83,11 +83,21 @@ def keys(tokens) -> np.ndarray:
     check_unmasked(tokens, "tokens")
     if isinstance(tokens, np.ndarray) and tokens.dtype.kind in "iu":
         return tokens.astype(np.uint64)  # a negative number keeps its bits
+    _check_no_buffer(tokens)
     given = np.array(tokens, dtype=object)  # as objects, so that NumPy turns nothing into text
     out = np.empty(given.shape, np.uint64)
     for index, token in np.ndenumerate(given):
         out[index] = _key(token, index)
     return out
+
+
+def _check_no_buffer(tokens) -> None:
+    """NumPy would take a bytearray for a list of numbers."""
+    if isinstance(tokens, (bytearray, memoryview)):
+        raise TypeError(f"a token is a {type(tokens).__name__}; of its bytes write bytes(token)")
+    if isinstance(tokens, (list, tuple)):
+        for token in tokens:
+            _check_no_buffer(token)
 
 
 def mix(key: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -125,3 +125,10 @@ def test_hashed_rows_add_up_with_their_signs():
 def test_bad_input_is_explained(use, error, words):
     with pytest.raises(error, match=words):
         use()
+
+
+@pytest.mark.parametrize("token", [bytearray(b"ab"), memoryview(b"ab")])
+def test_a_buffer_is_not_hashed_letter_by_letter(token):
+    for tokens in (token, [token], [["a"], [token]]):
+        with pytest.raises(TypeError, match=r"write bytes\(token\)"):
+            keys(tokens)

@@ -54,9 +54,12 @@ def learn(text: str, sizes=SIZES) -> Learned:
 
 def _counts(bpe: BPE, words: Counter) -> np.ndarray:
     """(V,) how often each token stands in a text with so many of each word."""
+    from tqdm import tqdm
+
     counts = np.zeros(len(bpe), dtype=np.int64)
     times = np.fromiter(words.values(), np.int64, len(words))
-    cut = [bpe.encode(word) for word in words]
+    bar = tqdm(words, f"cutting at V = {len(bpe):,}", unit="word", leave=False, disable=None)
+    cut = [bpe.encode(word) for word in bar]
     np.add.at(counts, np.concatenate(cut), np.repeat(times, [len(ids) for ids in cut]))
     return counts
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import filecmp
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from scratch_embed import checkpoint
 from scratch_embed.text.counting import Ids
 from scratch_embed.text.sources import STANDARD, Source, open_source
 from scratch_embed.training.progress import Progress
@@ -58,8 +59,9 @@ def new_ids(run: Run) -> Iterator[Path]:
     path = folder / NEW_IDS
     try:
         yield path
-        if finished(folder) and (folder / IDS).is_file():
-            _check_same_text(path, folder / IDS)
+        old = folder / IDS
+        if finished(folder) and old.is_file() and not filecmp.cmp(path, old, shallow=False):
+            raise _of_another_text(folder)
     except Exception:
         for unread in (path, folder / BEGUN):
             unread.unlink(missing_ok=True)
@@ -68,12 +70,17 @@ def new_ids(run: Run) -> Iterator[Path]:
     os.replace(path, folder / IDS)
 
 
-def _check_same_text(new: Path, old: Path) -> None:
-    if not filecmp.cmp(new, old, shallow=False):
-        raise ValueError(
-            f"{old.parent} holds a finished run of another text, which would be written over: give "
-            f"another --out, or remove {old.parent / CHECKPOINT}"
-        )
+def check_same_words(folder: Path, words: Sequence[str]) -> None:
+    """ValueError where a run that has ended there has other words, which ids do not tell."""
+    if finished(folder) and list(checkpoint.load(folder / CHECKPOINT)["words"]) != list(words):
+        raise _of_another_text(folder)
+
+
+def _of_another_text(folder: Path) -> ValueError:
+    return ValueError(
+        f"{folder} holds a finished run of another text, which would be written over: give another "
+        f"--out, or remove {folder / CHECKPOINT}"
+    )
 
 
 def ids_of(folder: Path, checksum: int) -> Ids:

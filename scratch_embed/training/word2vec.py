@@ -33,7 +33,14 @@ from scratch_embed.training.command import (
 )
 from scratch_embed.training.nearest import nearest_words, picture
 from scratch_embed.training.progress import Progress
-from scratch_embed.training.reading import WHAT, ids_of, new_ids, pieces_of, source
+from scratch_embed.training.reading import (
+    WHAT,
+    check_same_words,
+    ids_of,
+    new_ids,
+    pieces_of,
+    source,
+)
 from scratch_embed.training.run import Run
 
 QUICK = {"most_read": 100_000, "dim": 50, "epochs": 1}
@@ -145,6 +152,7 @@ def read(run: Run) -> dict:
             found, tokenizer = counting.learn_pieces(found, options.pieces)
             cut = counting.cut_by(tokenizer)
         counted = counting.count(found, path, cut, *limits)
+        check_same_words(options.out, counted.words)
     if options.cut == "pieces":
         tokenizer.save(options.out / PIECES)
     kind = "pieces" if options.cut == "pieces" else "words"

@@ -187,11 +187,12 @@ def test_a_finished_run_of_another_text_under_the_same_name_is_not_written_over(
     for _ in range(2):  # the same text may come again
         assert command(text, out, *quick) == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    text.write_text("a dog lay on the bed and slept " * 300, encoding="utf-8")
-    capsys.readouterr()
-    assert command(text, out, *quick) == 1
-    assert "holds a finished run of another text" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    for words in ("a dog lay on the bed and slept ", "the dog sat on the mat "):  # as often, too
+        text.write_text(words * 300, encoding="utf-8")
+        capsys.readouterr()
+        assert command(text, out, *quick) == 1
+        assert "holds a finished run of another text" in capsys.readouterr().err
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     (out / "checkpoint.npz").unlink()  # as the error says
     assert command(text, out, *quick) == 0
 
