@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import array_of, is_real
+from scratch_embed.arguments import array_of, check_unmasked, is_real
 from scratch_embed.kernels import tables
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.look import page
@@ -133,6 +133,7 @@ class RowGrad:
         if isinstance(other, int) and other == 0:
             return self
         if not isinstance(other, RowGrad):
+            check_unmasked(other, "array")
             return self.add_to(np.array(other, dtype=np.result_type(other, self.values)))
         if other.shape != self.shape:
             raise ValueError(f"RowGrads of {self.shape} and {other.shape} cannot be added")
@@ -159,6 +160,7 @@ class RowGrad:
 
     def __sub__(self, other: RowGrad | np.ndarray) -> RowGrad | np.ndarray:
         """RowGrad - RowGrad stays a RowGrad; with a dense array on either side it is dense."""
+        check_unmasked(other, "array")
         if not isinstance(other, (RowGrad, int)):  # whole numbers without a sign have no minus
             other = np.asarray(other, dtype=np.result_type(other, self.values))
         return self + -other

@@ -220,3 +220,10 @@ def test_comparisons_go_number_by_number():
     rows = ((0, 0), (4, 2), (1, 0))
     np.testing.assert_array_equal(grad == rows, dense == np.array(rows))
     assert grad != "none" and (grad == "none") is False and hash(grad) != hash(same)
+
+
+def test_a_masked_array_is_neither_added_nor_subtracted():
+    grad, masked = RowGrad([1], np.ones((1, 2)), (3, 2)), np.ma.array(np.ones((3, 2)), mask=True)
+    for use in (lambda: grad + masked, lambda: grad - masked):
+        with pytest.raises(TypeError, match="masked array"):
+            use()

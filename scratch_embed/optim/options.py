@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 
 import numpy as np
 
 from scratch_embed.arguments import check_flag
 
-NAMES = {"learning_rate"}  # of the options of all rules, and what many write for lr
+# of the options of all rules, and what others call them
+NAMES = {"learning_rate", "rate", "step_size", "decay", "dampening", "beta1", "beta2", "epsilon"}
 
 
 class Optioned:
@@ -18,9 +20,15 @@ class Optioned:
     def __setattr__(self, name: str, value):
         rule = type(self)
         ours = rule.__module__.startswith("scratch_embed.")
-        if ours and name in NAMES and not hasattr(rule, name):
+        if ours and not hasattr(rule, name) and _meant(name):
             raise _no_option(self, name)
         super().__setattr__(name, value)
+
+
+def _meant(name: str) -> bool:
+    """Whether a name is that of an option, but for a slip."""
+    own = name.startswith("_")
+    return not own and bool(difflib.get_close_matches(name.lower(), NAMES, 1, 0.8))
 
 
 def _no_option(optimizer, name: str) -> AttributeError:

@@ -278,7 +278,7 @@ def test_a_state_goes_on_with_the_rule_that_saved_it():
 
 def test_an_option_that_a_rule_does_not_have_is_refused_as_an_attribute_too():
     """It would be taken without a word, and change nothing."""
-    for rule, name in ((Adagrad, "weight_decay"), (SGD, "learning_rate"), (Adam, "momentum")):
+    for rule, name in ((Adagrad, "weight_decay"), (SGD, "rate"), (SGD, "Lr"), (Adam, "momentum")):
         optimizer = rule([leaf()], lr=0.1)
         with pytest.raises(AttributeError, match=f"has no option '{name}'; those of .* are lr"):
             setattr(optimizer, name, 0.1)
