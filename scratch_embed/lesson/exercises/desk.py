@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import shlex
 from pathlib import Path
 
 from scratch_embed.files import from_json, read_bytes, replacing
@@ -100,5 +102,7 @@ class Desk:
 
 
 def _quoted(path: Path) -> str:
-    """The path as one word of a command line, on every system."""
-    return str(path) if PLAIN.fullmatch(str(path)) else f'"{path}"'
+    """The path as one word of a command line of this system."""
+    if PLAIN.fullmatch(str(path)):
+        return str(path)
+    return f'"{path}"' if os.name == "nt" else shlex.quote(str(path))

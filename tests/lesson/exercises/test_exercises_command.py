@@ -115,10 +115,11 @@ def test_all_checks_what_was_begun(ask, tmp_path):
     code, out = ask("--all", "--folder", str(folder))
     assert code == 1 and "lookup_forward is yours to write" in out
     assert f"1 of {len(EXERCISES)} solved" in out
-    assert f'--folder="{folder}"' in (folder / "lookup_forward.py").read_text(encoding="utf-8")
+    stub = (folder / "lookup_forward.py").read_text(encoding="utf-8")
+    assert f"--folder={shlex.quote(str(folder))}" in stub
 
 
-@pytest.mark.parametrize("folder", ["-x", "my answers", "it's", "R&D", "C:\\Users", "in/a-1"])
+@pytest.mark.parametrize("folder", ["-x", "my answers", "it's", "R&D", "$HOME", "C:\\Users", "in/a-1"])
 def test_what_to_type_names_the_folder(folder):
     typed = shlex.split(Desk(folder).command(EXERCISES[NAME]))
     assert typed[-2:] == [NAME, f"--folder={folder}"]
