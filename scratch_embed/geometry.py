@@ -115,7 +115,8 @@ def neighbours(table, row: int, k: int = 5, measure: str = "cosine") -> Neighbou
     """The k rows nearest to `row`, itself left out.        (V, D) -> rows (k,), values (k,)
 
     measure "cosine" takes the largest cosine first, "euclidean" the smallest distance first. Equal
-    values are listed in the order of their rows.
+    values are listed in the order of their rows; equal as floats, that is: cosines of rows in other
+    directions that would be one number may differ in the last digit.
 
         neighbours(table, 1, k=2, measure="euclidean")    dog 0.0860, then house 1.1129
     """

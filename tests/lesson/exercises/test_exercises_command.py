@@ -119,7 +119,9 @@ def test_all_checks_what_was_begun(ask, tmp_path):
     assert f"--folder={shlex.quote(str(folder))}" in stub
 
 
-@pytest.mark.parametrize("folder", ["-x", "my answers", "it's", "R&D", "$HOME", "C:\\Users", "in/a-1"])
+@pytest.mark.parametrize(
+    "folder", ["-x", "my answers", "it's", "R&D", "$HOME", "C:\\Users", "in/a-1"]
+)
 def test_what_to_type_names_the_folder(folder):
     typed = shlex.split(Desk(folder).command(EXERCISES[NAME]))
     assert typed[-2:] == [NAME, f"--folder={folder}"]
