@@ -133,14 +133,18 @@ class RowGrad:
         if isinstance(other, int) and other == 0:
             return self
         if not isinstance(other, RowGrad):
-            check_unmasked(other, "array")
-            return self.add_to(np.array(other, dtype=np.result_type(other, self.values)))
+            return self.add_to(self._as_floats(other))
         if other.shape != self.shape:
             raise ValueError(f"RowGrads of {self.shape} and {other.shape} cannot be added")
         rows = np.concatenate([self.rows, other.rows])
         return RowGrad(rows, np.concatenate([self.values, other.values]), self.shape)
 
     __radd__ = __add__
+
+    def _as_floats(self, other) -> np.ndarray:
+        """A dense array of one's own, of the dtype that a sum with it has."""
+        check_unmasked(other, "array")
+        return np.array(other, dtype=np.result_type(other, self.values))
 
     def __mul__(self, number: float) -> RowGrad:
         """Every row times a number, and / likewise."""
@@ -160,10 +164,9 @@ class RowGrad:
 
     def __sub__(self, other: RowGrad | np.ndarray) -> RowGrad | np.ndarray:
         """RowGrad - RowGrad stays a RowGrad; with a dense array on either side it is dense."""
-        check_unmasked(other, "array")
-        if not isinstance(other, (RowGrad, int)):  # whole numbers without a sign have no minus
-            other = np.asarray(other, dtype=np.result_type(other, self.values))
-        return self + -other
+        if isinstance(other, (RowGrad, int)):
+            return self + -other
+        return self.add_to(-self._as_floats(other))  # whole numbers without a sign have no minus
 
     def __rsub__(self, other: np.ndarray) -> np.ndarray:
         return -self + other

@@ -36,8 +36,8 @@ def pair_counts(tokens):
 def merge(tokens, pair):
     """tokens with every occurrence of pair = (left, right) joined to one token, as a new list
 
-    No token is empty.
     From left to right, and not overlapping: of a, a, a the first two are joined, the third is left.
+    No token is empty.
 
     >>> merge(["b", "a", "n", "a", "n", "a"], ("a", "n"))
     ['b', 'an', 'an', 'a']
