@@ -33,8 +33,6 @@ class RowGrad:
       row 4  [11., 11.]
     """
 
-    __array_ufunc__ = None  # so that `array + rowgrad` asks RowGrad, not NumPy
-
     def __init__(self, rows: np.ndarray, values: np.ndarray, shape: tuple[int, int]):
         if len(shape) != 2:
             raise ValueError(f"shape is {tuple(shape)}; a table has two axes, (V, D)")
@@ -184,6 +182,31 @@ class RowGrad:
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return self.to_dense().astype(dtype or self.dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs, **options):
+        """NumPy's functions take the dense gradient; so table -= 0.1 * grad is what it says.
+
+        array * grad, array + grad and array - grad are what they are with grad on the left.
+        """
+        mirrored = {np.multiply: "__rmul__", np.add: "__radd__", np.subtract: "__rsub__"}
+        if method == "__call__" and ufunc in mirrored and self is inputs[1] and not options:
+            answer = getattr(self, mirrored[ufunc])(inputs[0])
+            if answer is not NotImplemented:
+                return answer
+        dense = [np.asarray(each) if isinstance(each, RowGrad) else each for each in inputs]
+        return getattr(ufunc, method)(*dense, **options)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, place):
+        """grad[row], and whatever else an array lets between the brackets."""
+        return self.to_dense()[place]
+
+    def __getattr__(self, name: str):
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise AttributeError(f"a RowGrad has no {name}: write grad.to_dense().{name}")
+        raise AttributeError(f"'RowGrad' object has no attribute {name!r}")
 
     def _counts(self) -> str:
         return f"RowGrad: {len(self.rows):,} of {self.shape[0]:,} rows, {self.shape[1]:,} columns"

@@ -98,7 +98,7 @@ def test_it_is_scaled_and_taken_away_as_an_array_is(rows, rng):
     assert np.array_equal(grad.to_dense(), 0.5 * dense)
     single = grad.astype(np.float32)
     assert (0.1 * single).dtype == (np.float64(2) * single).dtype == np.float32
-    for wrong in (True, "2", grad, np.ones(3)):
+    for wrong in (True, "2", grad):
         with pytest.raises(TypeError):
             grad * wrong
     with pytest.raises(ValueError, match="do not fit this RowGrad, which has"):
@@ -227,3 +227,39 @@ def test_a_masked_array_is_neither_added_nor_subtracted():
     for use in (lambda: grad + masked, lambda: grad - masked):
         with pytest.raises(TypeError, match="masked array"):
             use()
+
+
+def test_a_loop_of_ones_own_writes_to_the_table_as_with_a_dense_gradient(rows, rng):
+    grad = RowGrad(rows, rng.standard_normal((len(rows), 3)), SHAPE)
+    dense, table = grad.to_dense(), rng.standard_normal(SHAPE)
+    want = table - 0.1 * dense + dense
+    table -= 0.1 * grad
+    table += grad
+    np.testing.assert_allclose(table, want, rtol=1e-14)
+
+
+def test_numpys_functions_and_brackets_take_the_dense_gradient(rows, rng):
+    grad = RowGrad(rows, rng.standard_normal((len(rows), 3)), SHAPE)
+    dense = grad.to_dense()
+    mask = dense > 0
+    pairs = [
+        (np.abs(grad), np.abs(dense)),
+        (np.square(grad).sum(), np.square(dense).sum()),
+        (np.linalg.norm(grad), np.linalg.norm(dense)),
+        (grad * mask, dense * mask),
+        (mask * grad, mask * dense),
+        (grad @ dense.T, dense @ dense.T),
+        (grad[1], dense[1]),
+        (grad[:, 2], dense[:, 2]),
+        (len(grad), 7),
+    ]
+    for got, want in pairs:
+        np.testing.assert_array_equal(got, want)
+    for number in (np.float64(2), np.float32(2), 2):
+        assert isinstance(number * grad, RowGrad) and isinstance(grad * number, RowGrad)
+    with pytest.raises(ValueError, match=r"added to \(3,\)"):  # and not spread over the rows
+        dense[0] + grad
+    with pytest.raises(AttributeError, match=r"no sum: write grad.to_dense\(\).sum"):
+        grad.sum()
+    with pytest.raises(AttributeError, match="no attribute 'vales'"):
+        print(grad.vales)
