@@ -147,8 +147,9 @@ def _option(typed: str, options: Sequence[str]) -> str | None:
     if letter in (letters := LETTERS[: len(options)]) and len(letter) == 1:
         return options[letters.index(letter)]
     texts, words = [_plain(option) for option in options], _plain(typed)
-    if words in texts:
-        return options[texts.index(words)]
+    for known in (texts, [f"{x.casefold()}) {text}" for x, text in zip(letters, texts)]):
+        if words in known:  # also as it is printed, behind its letter
+            return options[known.index(words)]
     if not re.search(r"[^\W\d]{2}", words):  # of a number a part is another number
         return None
     whole = re.compile(rf"(?<!\w){re.escape(words)}(?!\w)")
@@ -158,7 +159,7 @@ def _option(typed: str, options: Sequence[str]) -> str | None:
 
 def _plain(text: str) -> str:
     """The words without quotes, capital letters, and a stop at the end."""
-    return re.sub(r"[\"'`]", "", text).strip().rstrip(" .,;:!").casefold()
+    return " ".join(re.sub(r"[\"'`]", "", text).split()).rstrip(" .,;:!").casefold()
 
 
 # ---- reading -------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class Optimizer(Optioned):
     ----------
     params : the Tensors to learn; or groups of them, each a dict with its `params` and options of
         its own, `[{"params": [E], "lr": 0.1}, {"params": [W, b]}]`. What a group leaves out it
-        takes from the keyword arguments.
+        takes from the keyword arguments. These very Tensors are moved: of another one that a layer
+        is given as its weight afterwards the optimiser knows nothing, so make a new one.
 
     Attributes
     ----------

@@ -36,6 +36,8 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("0.262 GB", 262.1, {"asked": "How many MB?"}),
         ("262 MB", 262.1, {"asked": "How many MB?"}), ("16 B", 16, {"asked": "How many bytes?"}),
         ("b", "two", {"options": ["one", "two"]}), ("B)", "two", {"options": ["one", "two"]}),
+        ("B) two", "two", {"options": ["one", "two"]}),
+        ("b)  the row of 'cat'", "the row of 'cat'.", {"options": ["a row", "the row of 'cat'."]}),
         ("TWO", "two", {"options": ["one", "two"]}),
         ("cat", "'cat', by far", {"options": ["'cat', by far", "'dog'"]}),
         ("Dog.", "'dog'", {"options": ["'cat', not 'dog'", "'dog'"]}),
@@ -68,7 +70,8 @@ def test_a_range_or_a_bound_is_no_number(typed):
     assert not judge(f"{typed} 4", np.array([4.0, 4.0])).right
 
 
-@pytest.mark.parametrize("typed", ["", "D", "same", "5", "0.4", "nothing", "-", "e sam"])
+@pytest.mark.parametrize("typed", ["", "D", "same", "5", "0.4", "nothing", "-", "e sam",
+                                   "A) not the same"])  # fmt: skip
 def test_what_names_no_single_option(typed):
     options = ["the same", "not the same", "-0.4 or 15"]
     assert not names_an_option(typed, options)
