@@ -96,15 +96,15 @@ def learner_functions(exercise: Exercise, file: Path) -> dict[str, Callable]:
     """Run the learner's file and take the functions of the contract from it."""
     source = file.read_bytes()
     try:
-        coding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-        source.decode(coding)  # compile passes over letters of another coding in a comment
+        source.decode(_coding(source))  # compile passes over letters of another one in a comment
         code = compile(source, str(file), "exec", dont_inherit=True)
     except UnicodeDecodeError as error:
         line = 1 + source[: error.start].count(b"\n")
         said = f"byte {source[error.start]:#x} is no {error.encoding.upper()}: save it as UTF-8"
         raise Wrong(f"Python cannot read the file: {said}", "", line) from None
     except (SyntaxError, ValueError) as error:  # ValueError, on older Pythons: a null byte
-        line = getattr(error, "lineno", None) or 1 + source.partition(b"\0")[0].count(b"\n")
+        before, null, _ = source.partition(b"\0")
+        line = getattr(error, "lineno", None) or (1 + before.count(b"\n") if null else 1)
         text = (getattr(error, "text", "") or "").strip()
         raise Wrong(
             f"Python cannot read the file: {getattr(error, 'msg', error)}", text, line
@@ -115,6 +115,14 @@ def learner_functions(exercise: Exercise, file: Path) -> dict[str, Callable]:
     with np.errstate():  # what the file sets for itself does not hold for the check
         exec(code, vars(module))  # noqa: S102 - this is the task
     return {f.name: _function(f, module, code) for f in exercise.functions}
+
+
+def _coding(source: bytes) -> str:
+    try:
+        return tokenize.detect_encoding(io.BytesIO(source).readline)[0]
+    except SyntaxError:  # which does not say where in the first two lines a byte is no UTF-8
+        source.decode("utf-8")
+        raise
 
 
 def _function(contract: ast.FunctionDef, module: types.ModuleType, code) -> Callable:

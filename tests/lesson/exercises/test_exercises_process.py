@@ -28,6 +28,8 @@ BROKEN = {
     "indent": (HEAD + "  x = 1\n    return x\n", 6, "the file: unexpected indent"),
     "null byte": (HEAD + "    return '\0'\n", 5, "Python cannot read the file"),
     "latin-1": (HEAD + "    return 1  # \udce4\n", 5, "byte 0xe4 is no UTF-8: save it as UTF-8"),
+    "latin-1 on top": ("# my answer\n# \udce4\n" + RIGHT, 2, "byte 0xe4 is no UTF-8: save it as"),
+    "coding": ("# coding: klingon\n" + RIGHT, 1, "unknown encoding: klingon"),
     "memory alone": (HEAD + "    raise MemoryError\n", 5, "more memory than there is"),
     "empty": ("", None, "there is no function lookup_backward in the file"),
     "renamed": (HEAD.replace("ward(", "wards(") + "    return 1\n", 4,
