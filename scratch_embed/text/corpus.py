@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scratch_embed.arguments import array_of
+from scratch_embed.arguments import array_of, check_count
 from scratch_embed.files import read_bytes
 from scratch_embed.kernels.ids import check_sequence
 from scratch_embed.text.docstrings import python_text
@@ -114,8 +114,9 @@ class Vocabulary:
         max_size counts the row of OTHER. Equal counts are ordered by first appearance.
         """
         tokens = _token_list(tokens)
-        if max_size is not None and max_size < 1:
-            raise ValueError(f"max_size = {max_size} must be at least 1, the row of {OTHER}.")
+        min_count = check_count(min_count, "min_count", 0)
+        if max_size is not None:
+            max_size = check_count(max_size, "max_size", 1)  # the row of OTHER
         # most_common sorts stably, and a Counter remembers the order of first appearance.
         seen = [(t, n) for t, n in Counter(tokens).most_common() if n >= min_count and t != OTHER]
         seen = seen[: None if max_size is None else max_size - 1]

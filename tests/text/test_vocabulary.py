@@ -64,8 +64,9 @@ def test_a_string_is_not_a_list_of_words():
         Vocabulary.from_tokens("the cat")
     with pytest.raises(TypeError, match=r"words\(text\)"):
         Vocabulary.from_tokens(["a"]).encode("the cat")
-    with pytest.raises(ValueError, match="max_size = 0"):
-        Vocabulary.from_tokens(["a"], max_size=0)
+    for name, wrong in (("max_size", 0), ("max_size", 2.5), ("min_count", 1.5), ("min_count", -1)):
+        with pytest.raises(ValueError, match=f"{name} is {wrong}; it must be a whole number"):
+            Vocabulary.from_tokens(["a"], **{name: wrong})
 
 
 def test_rank_frequency_and_slope():
