@@ -7,6 +7,8 @@ merge the most frequent pair, count again.
 import re
 from itertools import pairwise
 
+from scratch_embed.lesson.exercises.parting import PARTING
+
 LESSON = 7
 LEVEL = "medium"
 HINTS = """
@@ -69,12 +71,6 @@ def check(trial):
     for letter in PARTING:
         tokens = [f"x{letter}a", "b", "a", "b", f"a{letter}b"]
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "b"))
-
-
-# Where a text may be cut that was made of the tokens: ASCII, the marks of tokenizers, the odd ends.
-PARTING = [chr(k) for k in range(128) if not chr(k).isalnum()]
-PARTING += ["\u2581", "\u0120", "\u00b7", "\u2028", "\u241f", "\ue000", "\uffff", "\U0010ffff"]
-PARTING += ["\u00a7", "\u00b6", "\u2192", "</w>", "@@", "##", "<|>", "\n\n", "\r\n"]
 
 
 def _counted(pairs):

@@ -6,6 +6,8 @@ the order in which they were learned.
 
 from itertools import pairwise
 
+from scratch_embed.lesson.exercises.parting import PARTING
+
 LESSON = 7
 LEVEL = "medium"
 HINTS = """
@@ -71,12 +73,6 @@ def check(trial):
     for letter in PARTING:
         words = [f"a{letter}b", f"a{letter}b", "ab", f"{letter}ab"]
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=2)
-
-
-# Where a text may be cut that was made of the tokens: ASCII, the marks of tokenizers, the odd ends.
-PARTING = [chr(k) for k in range(128) if not chr(k).isalnum()]
-PARTING += ["\u2581", "\u0120", "\u00b7", "\u2028", "\u241f", "\ue000", "\uffff", "\U0010ffff"]
-PARTING += ["\u00a7", "\u00b6", "\u2192", "</w>", "@@", "##", "<|>", "\n\n", "\r\n"]
 
 
 def _random_words(rng):
