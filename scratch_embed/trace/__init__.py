@@ -281,7 +281,8 @@ class Trace:
     def html(self, path: str | Path) -> Path:
         """Write the walk as one HTML file that works without a network. Returns the path.
 
-        Enter, b and the arrows do what they do in the terminal. Raises ValueError for a trace of
+        Enter, b and the arrows do what they do in the terminal, among 40 entries of a step at most,
+        and of fewer where each nudge computes a large loss again. Raises ValueError for a trace of
         more steps than a page holds, OSError where the file cannot be written.
         """
         from scratch_embed.trace.page import write

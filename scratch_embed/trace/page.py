@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scratch_embed.files import replacing
-from scratch_embed.trace import text
+from scratch_embed.trace import replay, text
 from scratch_embed.trace.choice import Choice, first, moved
+from scratch_embed.trace.replay import Use
+from scratch_embed.trace.walk import ForwardStep
 
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
 MOST = 40  # entries of a step that can be chosen; each is worked out, with its nudge
+LEAST = 4  # of them where a nudge computes a large loss again and again
+WORK = 10_000_000  # numbers that a nudge of each entry once may compute again in a step
 MOST_STEPS = 60
 WAYS = {"ArrowUp": "up", "ArrowDown": "down", "ArrowLeft": "left", "ArrowRight": "right"}
 PAGE = """<!doctype html>
@@ -76,20 +80,29 @@ class Screen(NamedTuple):
     to: dict[str, int]
 
 
+def _most(trace: Trace, step: int) -> int:
+    """How many entries of a step can be chosen."""
+    at = trace.steps[step - 1]
+    if isinstance(at, ForwardStep):  # which is not nudged
+        return MOST
+    uses = [Use(trace.forward_of[at.name], part.place) for part in at.parts]
+    return min(max(WORK // replay.work(trace, uses, WORK), LEAST), MOST)
+
+
 def screens(trace: Trace, step: int) -> list[Screen]:
-    """The screens of a step, the first one to begin with; at most MOST of them."""
+    """The screens of a step, the first one to begin with; as many as `_most` says."""
     begin = first(trace, step)
     if begin is None:
         return [Screen(text.page(trace, step), {})]
     place: dict[Choice, int] = {begin: 0}
-    leads = []
-    for at in range(MOST):
+    leads, most = [], _most(trace, step)
+    for at in range(most):
         if at == len(place):
             break
         choice = list(place)[at]
         beside = {key: moved(trace, step, choice, way) for key, way in WAYS.items()}
         for other in beside.values():
-            if len(place) < MOST:
+            if len(place) < most:
                 place.setdefault(other, len(place))
         leads.append({key: place[other] for key, other in beside.items() if other in place})
     pages = [text.page(trace, step, choice=choice) for choice in place]

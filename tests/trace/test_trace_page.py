@@ -11,7 +11,7 @@ import pytest
 from scratch_embed import Tensor
 from scratch_embed.models import NextToken
 from scratch_embed.trace import trace
-from scratch_embed.trace.page import MOST, screens
+from scratch_embed.trace.page import LEAST, MOST, screens
 
 IDS = np.array([1, 3, 1])
 
@@ -37,6 +37,13 @@ def test_arrows_lead_to_every_entry_of_a_small_step():
     assert len({screen.text for screen in told}) == 12
     wide = trace((Tensor(np.ones((9, 99)), requires_grad=True) * 2).sum())
     assert len(screens(wide, len(wide))) == MOST
+
+
+def test_fewer_entries_can_be_chosen_where_a_nudge_computes_a_large_loss_again():
+    E = Tensor(np.ones((3_000, 400)), requires_grad=True)
+    walk = trace((E * 2).sum())
+    forward, backward = 1, len(walk)
+    assert len(screens(walk, forward)) == MOST > len(screens(walk, backward)) == LEAST
 
 
 def test_names_cannot_break_out_of_the_page(tmp_path):
