@@ -188,6 +188,8 @@ class RowGrad:
 
         array * grad, array + grad and array - grad are what they are with grad on the left.
         """
+        if any(isinstance(each, RowGrad) for each in options.get("out", ())):
+            raise TypeError("out is a RowGrad, which holds only some rows: give an array")
         mirrored = {np.multiply: "__rmul__", np.add: "__radd__", np.subtract: "__rsub__"}
         if method == "__call__" and ufunc in mirrored and self is inputs[1] and not options:
             answer = getattr(self, mirrored[ufunc])(inputs[0])

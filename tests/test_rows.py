@@ -259,6 +259,8 @@ def test_numpys_functions_and_brackets_take_the_dense_gradient(rows, rng):
         assert isinstance(number * grad, RowGrad) and isinstance(grad * number, RowGrad)
     with pytest.raises(ValueError, match=r"added to \(3,\)"):  # and not spread over the rows
         dense[0] + grad
+    with pytest.raises(TypeError, match="out is a RowGrad"):
+        np.clip(grad, -1, 1, out=grad)
     with pytest.raises(AttributeError, match=r"no sum: write grad.to_dense\(\).sum"):
         grad.sum()
     with pytest.raises(AttributeError, match="no attribute 'vales'"):
