@@ -85,6 +85,8 @@ def check(trial):
     apart = np.array([[1e17], [1.0]])  # what one bag holds is nothing to the next
     two = {"ids": np.array([0, 1, 1]), "offsets": np.array([0, 1, 3])}
     trial.same("bag_mean_forward", mistakes=FORWARD, by_row=True, E=apart, **two)
+    trial.same("bag_mean_backward", by_row=True, dout=apart, num_rows=2, ids=np.array([0, 1]),
+               offsets=np.array([0, 1, 2]))  # fmt: skip
     none = {"ids": ids[:0], "offsets": np.array([0, 0, 0])}
     trial.same("bag_mean_forward", E=E, **none)
     trial.same("bag_mean_backward", dout=np.ones((2, 3)), num_rows=5, **none)

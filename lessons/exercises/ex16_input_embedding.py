@@ -99,6 +99,10 @@ def check(trial):
     many = np.repeat(ids, 3, axis=0)  # more sequences than rows of position, none of them too long
     trial.same("input_embedding", ids=many, segments=np.repeat(segments, 3, axis=0), token=token,
                position=position, segment=segment)  # fmt: skip
+    apart = np.array([[[1e17], [1.0]]])  # what one row gets is nothing to the next
+    both = np.array([[0, 1]])
+    trial.same("input_embedding_backward", by_row=True, dout=apart, ids=both, segments=both,
+               num_tokens=2, num_positions=2)  # fmt: skip
     for B, T, rows in ((2, 4, 3), (2, 4, 1), (2, 2, 1), (1, 4, 1)):
         because = f"for {T} positions and {rows} rows of position"
         trial.raises("input_embedding", ValueError, because,

@@ -22,8 +22,8 @@ ln 0 is minus infinity, and 0 / 0 is nan. Divide and take the logarithm only whe
 def ppmi(counts):
     """out[u, v] = max(0, ln(P(u, v) / (P(u) P(v)))), and 0 where u and v never meet      (V, V)
 
-    counts  (V, V)  how often u stood beside v: integers up to a million, or whole numbers of any
-                    size as floats; not all 0.
+    counts  (V, V)  how often u stood beside v: integers up to a million, or whole numbers up to
+                    1e12 as floats; not all 0.
 
     P(u, v) = counts / their sum.
     P(u) and P(v) are the sums of the rows and of the columns of P. A word may have met nobody.

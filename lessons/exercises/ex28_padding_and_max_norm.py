@@ -71,6 +71,9 @@ def check(trial):
         at = {"dout": dout, "ids": ids, "num_rows": 6, "padding_idx": pad}
         trial.same("padded_backward", mistakes=OF_INFINITY, **at)
         trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=max_norm)
+    apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next
+    trial.same("padded_backward", by_row=True, dout=apart, ids=np.arange(4), num_rows=5,
+               padding_idx=4)  # fmt: skip
     trial.same("shorten", mistakes=CHANGES, E=0.1 * E, ids=ids, max_norm=1.0)
     trial.same("shorten", mistakes=CHANGES, E=E, ids=ids[:0], max_norm=1.0)
     turned = np.asfortranarray(E)  # it lies column by column in memory

@@ -99,7 +99,7 @@ class Trial:
         if off := difference(got, expected, by_row):
             known = self._known(name, mistakes, same)
             wrong = _off(known, f"{name}({', '.join(arguments)}) {off}", arguments)
-            wrong.result = _first_wrong(got, expected)
+            wrong.result = _first_wrong(got, expected, by_row)
             raise wrong
         for changed in changes:
             if off := difference(theirs[changed], ours[changed], by_row):
@@ -266,11 +266,12 @@ def _check_double(name: str, gradients: Any) -> None:
             raise Wrong(sentence, named=True, pattern=r"float(32|16)|['\"]f[42]['\"]|single|half")
 
 
-def _first_wrong(got: Any, expected: Any) -> int | None:
+def _first_wrong(got: Any, expected: Any, by_row: bool) -> int | None:
     """Which of several results differs first; None for a single one."""
     if not isinstance(expected, tuple):
         return None
-    return next(i for i, (g, e) in enumerate(zip(got, expected)) if difference(g, e))
+    pairs = enumerate(zip(got, expected))
+    return next(i for i, (g, e) in pairs if difference(g, e, by_row))
 
 
 def _first_input_wrong(report, names: list[str]) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tests.lesson.exercises.answers import checked
+from tests.lesson.exercises.answers import EXERCISES, checked
 
 WRONG = {  # exercise: (what is written, words of what must be told)
     "tied_logits": (
@@ -335,3 +337,30 @@ def test_and_a_third(verdicts, name):
 def _is_refused(verdicts, place, name):
     verdict = verdicts[place][name]
     assert not verdict["passed"] and ROUNDS[place][name][1] in verdict["sentence"], verdict
+
+
+RUNNING = """
+def add_at(table, ids, values):
+    order = np.argsort(ids, axis=None, kind="stable")
+    rows, values = np.ravel(ids)[order], values.reshape(-1, table.shape[1])[order]
+    ends = np.flatnonzero(np.append(rows[1:] != rows[:-1], True)) if len(rows) else rows
+    table[rows[ends]] += np.diff(np.cumsum(values, axis=0)[ends], axis=0, prepend=0)
+
+
+"""
+PAY = {  # how a solution adds what arrives to rows, and the same by differences of a running sum
+    "sparse_sgd": ("np.subtract.at(E, ids, lr * dout)", "add_at(E, ids, -lr * dout)"),
+    "bag_mean": ("np.add.at(dE, ids,", "add_at(dE, ids,"),
+    "input_embedding": ("np.add.at(dtoken,", "add_at(dtoken,"),
+    "padding_and_max_norm": ("np.add.at(dE, ids, dout)",
+                             "add_at(dE, ids, np.where((ids == padding_idx)[:, None], 0, dout))"),
+    "hashed_rows": ("np.add.at(dE, rows[:, 0], dout)", "add_at(dE, rows[:, 0], dout)"),
+}  # fmt: skip
+
+
+def test_what_one_row_gets_is_nothing_to_the_next(tmp_path):
+    texts = {name: RUNNING + EXERCISES[name].solution.replace(*PAY[name]) for name in PAY}
+    assert all("add_at" in text.partition(RUNNING)[2] for text in texts.values())
+    indented = {name: textwrap.indent(text, 8 * " ") for name, text in texts.items()}
+    for name, verdict in checked(tmp_path, indented).items():
+        assert not verdict["passed"] and "1.e+17" in str(verdict), (name, verdict)
