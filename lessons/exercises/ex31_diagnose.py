@@ -89,7 +89,8 @@ def check(trial):
     for sign in (1, -1):  # beside the best factor all entries are too small, or all too large
         case = {"code": sign * code, "nudged": sign * nudged, "ids": np.array([0, 1])}
         trial.same("diagnose", mistakes=MISTAKES, **case)
-    for rest, off in ((1.0, 5e-6), (0.0, 5e-7)):  # the largest entry is the measure, however many
+    # The largest entry is the measure, however many there are.
+    for rest, off in ((0.0, 1.1e-6), (1.0, 1.1e-6), (0.0, 9e-7)):
         nudged = np.full((20, 5), rest)
         nudged[0, 0] = 1
         code = nudged.copy()
@@ -172,6 +173,8 @@ MISTAKES = {
         _judge(size=np.linalg.norm),
     ("diagnose measures by the mean entry: the largest is the measure", r"1e-6"):
         _judge(size=np.mean),
+    ("diagnose allows more than a millionth of the largest entry", r"\de-\d"):
+        _judge(size=lambda sizes: 2 * np.max(sizes)),
     ("diagnose reads the factor off one entry, which may be 0 or noise", r"\[0, *0\]|\[0\]"):
         _by_the_first,
     ("diagnose does not look for one factor of all entries, or not before it looks at rows",

@@ -114,6 +114,15 @@ def test_a_study_names_an_arm_only_where_the_errors_follow_it():
     assert arms["line"].arms("complex") == "none: exact at every step"
 
 
+@pytest.mark.parametrize("fn", [F.log, F.sqrt, F.exp, F.softmax])
+def test_float32_has_the_arm_of_float64_though_rounding_leaves_little_of_it(fn):
+    study = step_study(fn, of(0.5, 1.0, 2.0))  # a step of 1 leads out of where the log is defined
+    for method in ("central", "central, float32"):
+        assert study.arms(method) == "rounding ~ 1/h on the left, truncation ~ h^2 on the right"
+    kinked = step_study(F.relu, of(0.3, -1.2))
+    assert "not as h^2" in kinked.arms("central, float32")
+
+
 @pytest.mark.parametrize(
     "fn, numbers",
     [

@@ -57,6 +57,9 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
         return tuple(fit(g, e, f"{what}, result {i},", i) for i, (g, e) in pairs)
     if not isinstance(expected, (np.ndarray, np.generic, float)):
         return _plain(got, expected, what)
+    if isinstance(got, np.ma.MaskedArray):
+        sentence = f"{what} is a masked array, of which what is masked is nothing: give an array"
+        raise Wrong(sentence, named=True, **place)
     try:
         array = np.asarray(got)
     except ValueError:

@@ -85,6 +85,7 @@ STATES = [
     ),
     *of(
         "diagnose",
+        ("twice as much allowed", "allowed = 1e-6", "allowed = 2e-6", "a millionth"),
         ("measured by all entries", "np.abs(nudged).max()", "np.linalg.norm(nudged)",
          "by all entries together"),
         ("measured by the mean", "np.abs(nudged).max()", "np.abs(nudged).mean()",

@@ -41,6 +41,7 @@ BROKEN = {
     "nothing": (HEAD + "    x = 1\n", 5, "is None, which is what a function without a return"),
     "shape": (HEAD + "    return np.zeros((2, 2))\n", 5, "(2, 2) and must have shape (3, 2)"),
     "text": (HEAD + "    return 'rows'\n", 5, "is of type str and not an array of real numbers"),
+    "masked": (HEAD + "    return np.ma.array(dout, mask=True)\n", 5, "is a masked array"),
     "ragged": (HEAD + "    return [[1], [1, 2]]\n", 5, "its rows differ in length"),
     "tensor": (
         HEAD + "    from scratch_embed import Tensor\n"
