@@ -27,7 +27,7 @@ def bag_mean_forward(E, ids, offsets):
 
     E        (V, D)    the table.
     ids      (N,)      integers in 0..V-1, the bags one after the other.
-    offsets  (B+1,)    rising integers: where each bag begins, and N at the end.
+    offsets  (B+1,)    rising integers: where each of B >= 1 bags begins, and N at the end.
 
     The mean of an empty bag is 0.
 
@@ -123,7 +123,10 @@ def _mistakes(ids, bags, sizes):
         return dE
 
     name = "bag_mean_backward"
+    early = np.searchsorted(np.cumsum(sizes), np.arange(len(ids)))
     return {
+        (f"{name} gives the first place of a bag to the bag before it", r"searchsorted|side"):
+            lambda dout: added((dout / np.maximum(sizes, 1)[:, None])[early]),
         f"{name} does not divide by the size of the bag": lambda dout: added(dout[bags]),
         f"{name} divides all bags alike: each by its own size":
             lambda dout: added(dout[bags] / np.mean(sizes)),

@@ -70,6 +70,9 @@ def check(trial):
             mistakes=BACKWARD,
             x=x,
         )
+    turned = np.asfortranarray(x)  # it lies column by column in memory
+    trial.same("rotary", mistakes=FORWARD, x=turned)
+    trial.same("rotary_backward", dout=turned)
     long = rng.standard_normal((1100, 2))
     trial.same("rotary", mistakes=FORWARD, x=long)
     trial.same("rotary_backward", dout=long)

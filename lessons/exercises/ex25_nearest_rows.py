@@ -148,7 +148,7 @@ MISTAKES = {
         _upwards,
     ("nearest_rows begins with the smallest cosine: sort downwards", r"argsort|sort"):
         _by(lambda E, q: -_cosines(E, q)),
-    ("nearest_rows adds a small number to the lengths, and equal cosines become unequal by it",
+    ("nearest_rows guards the lengths with a small number: the cosine of a short row shrinks by it",
      r"1e-|eps"): _a_little_longer,
     ("nearest_rows turns equal cosines round: of those the lower row comes first",
      r"argsort|sort|\[::-1\]"): _ties_turned,

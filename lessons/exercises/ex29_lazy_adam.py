@@ -29,7 +29,8 @@ def lazy_adam_step(E, m, v, rows, grads, t, lr):
         v[r] = b2 v[r] + (1 - b2) g^2          v' = v[r] / (1 - b2^t)
         E[r] = E[r] - lr m' / (sqrt(v') + eps)
 
-    E, m, v  (V, D)  table and averages, changed in place; other rows keep all three.
+    E, m, v  (V, D)  table and averages, changed in place; other rows keep all three,
+             and no array of V rows is made on the way.
     rows     (U,)    distinct integers in 0..V-1.
     grads    (U, D)  g of each of them.
     t                1 at the first step.

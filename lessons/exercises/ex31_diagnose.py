@@ -13,7 +13,8 @@ A nudge is good to some six digits. Call an entry off where it differs by more t
 largest entry of `nudged`; with `==` nothing would ever be right.
 
 One factor for all: the best one is `(code * nudged).sum() / (nudged * nudged).sum()`. Ask whether
-code is that times nudged, up to the same 1e-6.
+code is that times nudged, up to the same 1e-6; where the factor is 1000, what nudged is off by is
+1000 times as much, so multiply by `max(1, abs(factor))`.
 
 `np.bincount(ids, minlength=len(code))` tells how often each row was read. All rows that are off
 read twice or more: repeats. All of them read: reading. Otherwise rows are off that nobody read.
@@ -30,7 +31,8 @@ def diagnose(code, nudged, ids):
     The first of these that is true:
 
     "right"    no entry is off, that is by more than 1e-6 times the largest |nudged|.
-    "factor"   code is nudged times one number for all entries (a lost 1/N, a sign).
+    "factor"   code is nudged times one number for all entries (a lost 1/N, a sign), as nearly as
+               nudged is right: for a number f beyond 1 or -1 that is |f| times as much.
     "repeats"  only rows that ids names twice or more are off.
     "reading"  only rows that ids names are off: what reading them sends back is wrong.
     "scoring"  rows are off that nobody read: what scoring them sends back is wrong.
@@ -46,7 +48,7 @@ def diagnose(code, nudged, ids):
     if not off.any():
         return "right"
     factor = (code * nudged).sum() / (nudged * nudged).sum()
-    if (np.abs(code - factor * nudged) <= allowed).all():
+    if (np.abs(code - factor * nudged) <= allowed * max(1, abs(factor))).all():
         return "factor"
     times = np.bincount(ids, minlength=len(code))[off.any(axis=1)]
     if (times > 1).all():
@@ -57,6 +59,10 @@ def diagnose(code, nudged, ids):
 
 
 def check(trial):
+    nudged = np.array([[3.0], [1.0], [2.0]])
+    for row, ids in ((0, [0, 1, 0]), (1, [0, 1, 0])):  # off where it was read twice, or once
+        code = nudged - (np.arange(3) == row)[:, None]
+        trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=nudged, ids=np.array(ids))
     for rng, size in zip(trial.rounds(4), (1.0, 1e3, 1e-5, 0.1)):
         E, W = rng.standard_normal((8, 4)), rng.standard_normal((4, 4))
         ids = trial.ids(rng, 8, 6)
@@ -85,6 +91,13 @@ def check(trial):
     gaps = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 1e-9]])  # no factor can be read off the corners
     for code in (2 * gaps, gaps * [[1, 0]], gaps + [[0, 0], [0, 0], [0, 1]]):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=gaps, ids=np.array([1, 0]))
+    nudged, ids = rng.standard_normal((5, 3)), np.array([0, 1, 3])
+    off = 3e-7 * np.abs(nudged).max() * rng.uniform(-1, 1, nudged.shape)
+    for factor in (0, 1000, -50):
+        case = {"code": factor * nudged, "nudged": nudged + off, "ids": ids}
+        trial.same("diagnose", mistakes=MISTAKES, **case)
+    case = {"code": nudged * [[1], [1], [1], [0], [1]], "nudged": nudged}
+    trial.same("diagnose", mistakes=MISTAKES, **case, ids=np.array([3, 0, 3, 1, 3]))  # three times
     nudged, code = np.array([[1.0], [-1.0], [2.0]]), np.array([[0.0], [-2.0], [2.0]])
     for sign in (1, -1):  # beside the best factor all entries are too small, or all too large
         case = {"code": sign * code, "nudged": sign * nudged, "ids": np.array([0, 1])}
@@ -118,7 +131,7 @@ def _parts(E, W, ids, targets):
 
 def _judge(
     size=np.max, allowed=None, exact=False, factor=True, far=np.abs, repeats=np.all,
-    order=("repeats", "reading"),
+    order=("repeats", "reading"), grows=True, twice=False, none=True,
 ):  # fmt: skip
     def wrong(code, nudged, ids):
         room = 1e-6 * size(np.abs(nudged)) if allowed is None else allowed
@@ -126,9 +139,11 @@ def _judge(
         if not off.any():
             return "right"
         best = (code * nudged).sum() / (nudged * nudged).sum()
-        if factor and (far(code - best * nudged) <= room).all():
+        near = room * max(1, abs(best)) if grows else room
+        if factor and (none or best) and (far(code - best * nudged) <= near).all():
             return "factor"
         times = np.bincount(ids, minlength=len(code))[off.any(axis=1)]
+        times[(times > 2) & twice] = 1
         found = {"repeats": repeats(times > 1), "reading": np.all(times > 0)}
         return next((word for word in order if found[word]), "scoring")
 
@@ -138,7 +153,8 @@ def _judge(
 def _by_the_first(code, nudged, ids):
     with np.errstate(all="ignore"):
         factor = code[0, 0] / nudged[0, 0]
-        same = (np.abs(code - factor * nudged) <= 1e-6 * np.abs(nudged).max()).all()
+        room = 1e-6 * np.abs(nudged).max() * max(1, abs(factor))
+        same = (np.abs(code - factor * nudged) <= room).all()
     word = _judge(factor=False)(code, nudged, ids)
     return "factor" if same and word != "right" else word
 
@@ -179,6 +195,12 @@ MISTAKES = {
         _by_the_first,
     ("diagnose does not look for one factor of all entries, or not before it looks at rows",
      r"factor|\bif\b.*\ball\b"): _judge(factor=False),
+    ("diagnose does not take 0 for a factor: of a gradient that is all 0 that is what is wrong",
+     r"if.*factor|factor *(!=|>)"): _judge(none=False),
+    ("diagnose allows for a large factor no more than for 1: what nudged is off by grows with it",
+     r"<="): _judge(grows=False),
+    ("diagnose says repeats only of rows that ids names just twice: three times is repeated, too",
+     r"== *2"): _judge(twice=True),
     ("diagnose asks only that code is not too large beside the factor: too small is off, too",
      r"factor.*<="): _judge(far=np.asarray),
     ("diagnose says repeats as soon as one row that is off was read twice: all of them must be",

@@ -182,7 +182,8 @@ def _loss(E, W, ids, targets):
     return -np.log(p[np.arange(len(ids)), targets]).mean()
 
 
-def gradients(E, W, ids, targets, lookup="add", scores=1, tanh=True, mean=True, one=1):
+def gradients(E, W, ids, targets, lookup="add", scores=1, tanh=True, mean=True, one=1,
+              turn=True):  # fmt: skip
     """The two gradients, with one thing done otherwise."""
     x = E[ids]
     h = np.tanh(x @ W)
@@ -193,7 +194,7 @@ def gradients(E, W, ids, targets, lookup="add", scores=1, tanh=True, mean=True, 
     dE = scores * (dz.T @ h)
     da = (dz @ E) * (1 - h**2) if tanh else dz @ E
     if lookup == "add":
-        np.add.at(dE, ids, da @ W.T)
+        np.add.at(dE, ids, da @ (W.T if turn else W))
     elif lookup == "last":
         dE[ids] += da @ W.T
     elif lookup == "first":
@@ -211,9 +212,11 @@ def _mistakes(E, W, ids, targets):
         "model_backward keeps of a repeated id only the last gradient": wrong(lookup="last"),
         "model_backward keeps of a repeated id only the first gradient": wrong(lookup="first"),
         ("model_backward leaves out the slope of tanh", r"\bda *="): wrong(tanh=False),
+        ("model_backward sends da back to the lookup by W and not W.T", r"da *@ *W\b(?!\.T)"):
+            wrong(turn=False),
         ("model_backward does not divide by N: the loss is a mean", r"\bdz *="): wrong(mean=False),
         ("model_backward forgets the target: the error is p - 1 there", r"\bdz *="): wrong(one=0),
-    }
+    }  # fmt: skip
 
 
 def _steps(rate=lambda k, K: 1 - k / K, ahead=1, learns=(1, 1), at_once=True):

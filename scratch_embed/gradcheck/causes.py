@@ -224,8 +224,8 @@ HYPOTHESES = [
     Hypothesis(
         "missing path",
         r.one_way_wrong,
-        "{op} uses {to} in more than one way, and {half} does not bring together what is due for "
-        "both where its ids read it: every row is right but those that they name",
+        "{op} uses {to} in more than one way, and what {half} sends back to the rows that its ids "
+        "read is wrong, or not added to the rest: every row is right but those that they name",
     ),
     Hypothesis(
         "residual", paths.beside_itself, "{op} is {to} plus some f of it, and {half} {detail}"

@@ -26,6 +26,8 @@ from pathlib import Path
 NAME = re.compile(r"ex(\d+)_(\w+)\.py")
 SECONDS = 10
 FOOTER = """\
+Arrays of numbers are float64 and arrays of ids int64, unless a contract says otherwise.
+
 Check it:      {command}
 Ask for help:  {command} --hint
 """

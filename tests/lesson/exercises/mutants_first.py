@@ -53,6 +53,7 @@ PLACES = "rows, places = np.unique(ids, return_inverse=True)"
 FIRST = [
     *of(
         "lookup_forward",
+        ("empty, of two axes", "ids.size", "len(np.atleast_1d(ids))", "zero-size array"),
         ("negative ids wrap", "ids.min() < 0 or ", "", "must raise IndexError for id -1"),
         ("several axes in another order", "    return E[ids]\n",
          "    return E[ids.T].reshape(*ids.shape, E.shape[1])\n", "and should be"),

@@ -102,6 +102,10 @@ LATER = [
     ),
     *of(
         "bag_mean",
+        ("first places to the bag before",
+         "dE, ids, (dout / np.maximum(sizes, 1)[:, None])[bags]",
+         ("dE, ids, (dout / np.maximum(sizes, 1)[:, None])"
+          "[np.searchsorted(offsets[1:], np.arange(len(ids)))]"), "to the bag before it"),
         ("nothing but empty bags", "    dE = np.zeros((num_rows, dout.shape[1]))\n",
          "    dE = np.zeros((num_rows, dout.shape[1])) + 0 * ids[0]\n", "IndexError"),
         ("sum forward", "return out / np.maximum(sizes, 1)[:, None]", "return out",
@@ -158,6 +162,8 @@ LATER = [
     ),
     *of(
         "rms_norm",
+        ("never 0", "rms = np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)",
+         "rms = np.sqrt((x**2).mean(axis=-1, keepdims=True) + (eps or 1e-8))", "an eps of 0"),
         ("size held constant", "(dout - n * (dout * n).mean(axis=-1, keepdims=True))", "dout",
          "holds the size of the row constant"),
         ("sum for mean", "(dout * n).mean", "(dout * n).sum", "where the mean belongs"),
@@ -176,6 +182,8 @@ LATER = [
     ),
     *of(
         "standardize",
+        ("never 0", "std = np.sqrt((c**2).mean(axis=-1, keepdims=True) + eps)",
+         "std = np.sqrt((c**2).mean(axis=-1, keepdims=True) + (eps or 1e-8))", "an eps of 0"),
         ("no path through the mean", "return dc - dc.mean(axis=-1, keepdims=True)", "return dc",
          "lacks the path through the mean"),
         ("no path through the variance", "dn - n * (dn * n).mean(axis=-1, keepdims=True)", "dn",
@@ -188,6 +196,10 @@ LATER = [
     ),
     *of(
         "layer_norm_backward",
+        ("never 0", "axis=-1, keepdims=True) + eps)", "axis=-1, keepdims=True) + (eps or 1e-8))",
+         "an eps of 0"),
+        ("divides by gamma", "(dout * x_hat).sum(axis=0)", "(g * x_hat).sum(axis=0) / gamma",
+         "nan"),
         ("statistics held constant", "(g - g.mean(axis=-1, keepdims=True) - along)", "g",
          "holds mean and variance constant"),
         ("no path through the variance", " - along) / std", ") / std",
@@ -225,6 +237,8 @@ LATER = [
     ),
     *of(
         "rotary",
+        ("its own memory alone", "    cos, sin = np.cos(angle), np.sin(angle)\n    out",
+         "    return (x.view(complex) * np.exp(1j * angle)).view(float)\n    out", "ValueError"),
         ("turned the other way", ("x[:, 0::2] * cos - x[:, 1::2] * sin\n"
          "    out[:, 1::2] = x[:, 0::2] * sin + x"), ("x[:, 0::2] * cos + x[:, 1::2] * sin\n"
          "    out[:, 1::2] = -x[:, 0::2] * sin + x"), "rotary turns the other way"),
@@ -319,6 +333,7 @@ LATER = [
     ),
     *of(
         "tied_model",
+        ("not turned", "da @ W.T", "da @ W", "by W and not W.T"),
         ("one maximum for all", "z = z - z.max(axis=1, keepdims=True)", "z = z - z.max()",
          "-inf and should be"),
         ("one maximum in backward", "np.exp(z - z.max(axis=1, keepdims=True))",

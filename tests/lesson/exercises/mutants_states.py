@@ -53,7 +53,9 @@ STATES = [
          'np.argsort(cosines, kind="stable")[::-1]', "turns equal cosines round"),
         ("not stable", ', kind="stable"', "", "mixes up equal cosines"),
         ("a little longer", "(lengths * lengths[row])", "(lengths * lengths[row] + 1e-12)",
-         "adds a small number to the lengths"),
+         "guards the lengths with a small number"),
+        ("a floor", "    lengths[lengths == 0] = 1\n", "    lengths = np.maximum(lengths, 1e-8)\n",
+         "guards the lengths with a small number"),
     ),
     *of(
         "hashed_rows",
@@ -85,6 +87,10 @@ STATES = [
     ),
     *of(
         "diagnose",
+        ("0 is no factor", "if (np.abs(code - factor", "if factor and (np.abs(code - factor",
+         "does not take 0 for a factor"),
+        ("a large factor", " * max(1, abs(factor))", "", "for a large factor no more"),
+        ("just twice", "(times > 1).all()", "(times == 2).all()", "names just twice"),
         ("twice as much allowed", "allowed = 1e-6", "allowed = 2e-6", "a millionth"),
         ("measured by all entries", "np.abs(nudged).max()", "np.linalg.norm(nudged)",
          "by all entries together"),
