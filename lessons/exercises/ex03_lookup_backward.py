@@ -53,6 +53,8 @@ def check(trial):
             E=E,
             ids=ids,
         )
+    many = rng.integers(12, size=90)
+    trial.same("lookup_backward", dout=rng.standard_normal((90, 2)), ids=many, num_rows=13)
     none = np.array([], dtype=np.int64)
     trial.same("lookup_backward", dout=np.zeros((0, 3)), ids=none, num_rows=4)
     apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next

@@ -47,6 +47,9 @@ def check(trial):
         ids = trial.ids(rng, 9, 2 + 3 * int(rng.integers(4)))
         values = rng.standard_normal((len(ids), 3))
         trial.same("sum_repeats", mistakes=MISTAKES, ids=ids, values=values)
+    many = rng.integers(12, size=90)
+    trial.same("sum_repeats", mistakes=MISTAKES, ids=many, values=rng.standard_normal((90, 2)))
+    trial.same("sum_repeats", ids=np.array([1, 1]), values=np.array([[1.0], [-1.0]]))  # a sum of 0
     trial.same("sum_repeats", ids=np.array([], dtype=np.int64), values=np.zeros((0, 2)))
     trial.lean("sum_repeats", 1e6, "it grows with the largest id",
                ids=np.array([1_000_000, 3]), values=np.ones((2, 8)))  # fmt: skip

@@ -63,5 +63,8 @@ def check(trial):
             codes=codes,
             E=E,
         )
+    codes[1] = 0  # which is no id, and learns as any other
+    dout = rng.standard_normal((4, 3))
+    trial.same("one_hot_backward", dout=dout, codes=codes, E=E)
     trial.same("one_hot", ids=np.zeros(0, int), num_rows=3)
     trial.same("one_hot", ids=np.array([299, 43]), num_rows=300)  # more than a byte holds

@@ -61,6 +61,7 @@ def check(trial):
         tape = _random_tape(rng, leaves=3, lines=6)
         tape.append(([7, 4], [2.0, 1.0]))  # value 8, of the line before, leads nowhere
         trial.same("backward", mistakes=WAITS, tape=tape, leaves=3)
+    trial.same("backward", tape=[([0, 1], [0.0, 2.0])], leaves=2)  # a slope of 0 ends nothing
     trial.same("backward", tape=[([line], [1.0]) for line in range(5000)], leaves=1)
     trial.same("backward", tape=[([line] * 2, [1.0, 1.0]) for line in range(60)], leaves=1)
 
@@ -69,6 +70,7 @@ def _random_tape(rng, leaves, lines):
     """Each line uses the value before it, and any one or two once more."""
     last = range(leaves - 1, leaves + lines - 1)
     uses = [[n, *rng.integers(n + 1, size=rng.integers(1, 3)).tolist()] for n in last]
+    uses[-1].append(0)  # whoever begins at the wrong end pays this leaf
     return [(inputs, rng.standard_normal(len(inputs)).tolist()) for inputs in uses]
 
 

@@ -6,7 +6,7 @@ the order in which they were learned.
 
 from itertools import pairwise
 
-from scratch_embed.lesson.exercises.parting import PARTING
+from scratch_embed.lesson.exercises.parting import marks
 
 LESSON = 7
 LEVEL = "medium"
@@ -69,10 +69,13 @@ def check(trial):
     odd = ["a.b", "axb", "a.b", " a b", " a b", "(a)"]
     for words in ([], [""], ["a", "b"], odd, ["LO", "Low", "low", "LOW", "lo"]):
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=3)
-    trial.same("train", mistakes=MISTAKES, words=odd, num_merges=0)
-    for letter in PARTING:
+    for num_merges in (0, 6):
+        trial.same("train", mistakes=MISTAKES, words=odd, num_merges=num_merges)
+    for letter in marks(trial.yours.train.yours):
         words = [f"a{letter}b", f"a{letter}b", "ab", f"{letter}ab"]
         trial.same("train", mistakes=MISTAKES, words=words, num_merges=2)
+        words = 2 * [f"{letter}{letter}a"]  # until all of it is one token
+        trial.same("train", mistakes=MISTAKES, words=words, num_merges=2 * len(letter) + 1)
 
 
 def _random_words(rng):

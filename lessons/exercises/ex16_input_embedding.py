@@ -75,7 +75,7 @@ def input_embedding_backward(dout, ids, segments, num_tokens, num_positions):
 
 def check(trial):
     for rng, alone in zip(trial.rounds(4), ([], [0], [1], [0, 1])):
-        token, position = rng.standard_normal((6, 3)), rng.standard_normal((5, 3))
+        token, position = rng.standard_normal((6, 3)), rng.standard_normal((6, 3))
         segment = rng.standard_normal((2, 3))
         ids, segments = trial.ids(rng, 6, 2, 4), np.array([[0, 0, 1, 1], [0, 1, 1, 1]])
         segments[alone] = 0  # at last sentence A stands alone in the whole batch
@@ -87,7 +87,7 @@ def check(trial):
                 token[ids] + position[:4] + segment[segments]
             ),
             backward=lambda dout, ids=ids, segments=segments: trial.yours.input_embedding_backward(
-                dout, ids, segments, 6, 5
+                dout, ids, segments, 6, 6
             ),
             mistakes=_mistakes(ids, segments),
             token=token,
@@ -96,8 +96,8 @@ def check(trial):
             ids=ids,
             segments=segments,
         )
-    many = np.repeat(ids, 3, axis=0)  # more sequences than rows of position, none of them too long
-    trial.same("input_embedding", ids=many, segments=np.repeat(segments, 3, axis=0), token=token,
+    many = np.repeat(ids, 4, axis=0)  # more sequences than rows of position, none of them too long
+    trial.same("input_embedding", ids=many, segments=np.repeat(segments, 4, axis=0), token=token,
                position=position, segment=segment)  # fmt: skip
     apart = np.array([[[1e17], [1.0]]])  # what one row gets is nothing to the next
     both = np.array([[0, 1]])
@@ -122,7 +122,7 @@ def _mistakes(ids, segments):
         return table
 
     def places(part):
-        return np.concatenate([part, np.zeros((1, part.shape[-1]))])
+        return np.concatenate([part, np.zeros((2, part.shape[-1]))])
 
     def wrong(token=added, position=lambda dout: dout.sum(axis=0), segment=added):
         return lambda dout: (
@@ -131,8 +131,12 @@ def _mistakes(ids, segments):
             segment(segments, 2, dout),
         )
 
+    def exchanged(rows, num, dout):
+        return added(1 - rows, num, dout)
+
     name = "input_embedding_backward"
     return {
+        (f"{name} exchanges the two segments", r"\(dsegment|dsegment\["): wrong(segment=exchanged),
         f"{name} keeps of a repeated token only the last use": wrong(token=overwritten),
         f"{name} keeps of each segment only the last use": wrong(segment=overwritten),
         f"{name} keeps of repeated tokens and of segments only the last use":

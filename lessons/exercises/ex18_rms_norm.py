@@ -125,11 +125,11 @@ def _mistakes(x, eps):
 INSTEAD = 1e-12, 1e-8, 1e-6, 1e-5
 NEVER_0 = {
     (f"rms_norm takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda x, eps, other=other: rms_norm(x, other)
+        lambda x, eps, other=other: rms_norm(x, eps or other)
     for other in INSTEAD
 }  # fmt: skip
 NEVER_0_BACK = {
     (f"rms_norm_backward takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda dout, x, eps, other=other: rms_norm_backward(dout, x, other)
+        lambda dout, x, eps, other=other: rms_norm_backward(dout, x, eps or other)
     for other in INSTEAD
 }  # fmt: skip

@@ -118,11 +118,11 @@ def _mistakes(x, eps):
 INSTEAD = 1e-12, 1e-8, 1e-6, 1e-5
 NEVER_0 = {
     (f"standardize takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda x, eps, other=other: standardize(x, other)
+        lambda x, eps, other=other: standardize(x, eps or other)
     for other in INSTEAD
 }  # fmt: skip
 NEVER_0_BACK = {
     (f"standardize_backward takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda dn, x, eps, other=other: standardize_backward(dn, x, other)
+        lambda dn, x, eps, other=other: standardize_backward(dn, x, eps or other)
     for other in INSTEAD
 }  # fmt: skip

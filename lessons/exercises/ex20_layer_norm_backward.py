@@ -100,6 +100,6 @@ def _mistakes(x, gamma, eps):
 
 NEVER_0 = {
     (f"layer_norm_backward takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda dout, x, gamma, eps, other=other: layer_norm_backward(dout, x, gamma, other)
+        lambda dout, x, gamma, eps, other=other: layer_norm_backward(dout, x, gamma, eps or other)
     for other in (1e-12, 1e-8, 1e-6, 1e-5)
 }  # fmt: skip

@@ -73,6 +73,8 @@ def check(trial):
     turned = np.asfortranarray(x)  # it lies column by column in memory
     trial.same("rotary", mistakes=FORWARD, x=turned)
     trial.same("rotary_backward", dout=turned)
+    trial.same("rotary", mistakes=FORWARD, x=x[:, :6])  # as many places, and other speeds
+    trial.same("rotary_backward", dout=x[:, :6])
     long = rng.standard_normal((1100, 2))
     trial.same("rotary", mistakes=FORWARD, x=long)
     trial.same("rotary_backward", dout=long)
@@ -92,13 +94,20 @@ def _turned(x, way=1, speed=2, together=False, first_place=0):
     return out
 
 
-def _overwritten(x):
+def _overwritten(x, way=1):
     out = x.copy()
     T, D = x.shape
     angle = np.arange(T)[:, None] / 10000.0 ** (np.arange(0, D, 2) / D)
-    out[:, 0::2] = out[:, 0::2] * np.cos(angle) - out[:, 1::2] * np.sin(angle)
-    out[:, 1::2] = out[:, 0::2] * np.sin(angle) + out[:, 1::2] * np.cos(angle)
+    cos, sin = np.cos(angle), way * np.sin(angle)
+    out[:, 0::2] = out[:, 0::2] * cos - out[:, 1::2] * sin
+    out[:, 1::2] = out[:, 0::2] * sin + out[:, 1::2] * cos
     return out
+
+
+def _one_back(dout, column):
+    dx = _turned(dout, way=-1)
+    dx[:, column::2] = _turned(dout)[:, column::2]
+    return dx
 
 
 FORWARD = {
@@ -117,4 +126,14 @@ BACKWARD = {
     "rotary_backward turns on instead of back: its sin has the other sign": _turned,
     "rotary_backward pairs column i with column i + D/2, unlike the forward":
         lambda dout: _turned(dout, way=-1, together=True),
+    "rotary_backward slows down by 10000^(i / D) from pair to pair, and 2i stands there":
+        lambda dout: _turned(dout, way=-1, speed=1),
+    ("rotary_backward counts places from 1: the first is 0, and stays", r"arange\(1|\+ 1"):
+        lambda dout: _turned(dout, way=-1, first_place=1),
+    ("rotary_backward overwrites the first number of a pair, and the second needs the old one",
+     r"copy\("): lambda dout: _overwritten(dout, way=-1),
+    ("rotary_backward turns the second number of a pair on, and only the first one back",
+     r"1::2\] *="): lambda dout: _one_back(dout, 1),
+    ("rotary_backward turns the first number of a pair on, and only the second one back",
+     r", *0?::2\] *="): lambda dout: _one_back(dout, 0),
 }  # fmt: skip

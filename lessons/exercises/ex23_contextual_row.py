@@ -100,6 +100,8 @@ def _overflowing(E, ids, t):
 
 
 def _no_numbers(dstate, E, ids, t):
+    if (E[ids] @ E[ids][t]).max() < 700:  # which e^score holds
+        return state_backward(dstate, E, ids, t)
     dE = np.zeros(E.shape)
     dE[ids] = np.nan  # one weight of inf / inf is in the sum that all rows share
     return dE

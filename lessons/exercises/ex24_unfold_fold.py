@@ -53,6 +53,8 @@ def check(trial):
         patches = rng.standard_normal((H * W // P**2, C * P * P))
         trial.same("unfold", mistakes=UNFOLD, image=image, P=P)
         trial.same("fold", mistakes=FOLD, patches=patches, C=C, H=H, W=W, P=P)
+    for P in (2, 1):  # the same shape, cut otherwise
+        trial.same("unfold", mistakes=UNFOLD, image=np.arange(48.0).reshape(2, 4, 6), P=P)
     photo = rng.standard_normal((4, 6, 2)).transpose(2, 0, 1)  # its numbers lie otherwise in memory
     trial.same("unfold", mistakes=UNFOLD, image=photo, P=2)
 

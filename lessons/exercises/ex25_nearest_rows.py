@@ -23,7 +23,7 @@ row itself a cosine of -inf, so that it comes last.
 def nearest_rows(E, row, k):
     """The k rows with the largest cosine to E[row], best first, itself not among them     -> (k,)
 
-    E    (V, D)  the table.
+    E    (V, D)  the table; no number but 0 is smaller than 1e-100.
     row          who asks, in 0..V-1; not a row of zeros.
     k            how many, 0 to V - 1.
 

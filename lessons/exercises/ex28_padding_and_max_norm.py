@@ -57,8 +57,8 @@ def shorten(E, ids, max_norm):
 
 def check(trial):
     for rng, max_norm in zip(trial.rounds(5), (1.0, 0.6, 1.8, 1.4, 1.0)):
-        E, ids = rng.standard_normal((6, 3)), 1 + trial.ids(rng, 5, 5)
-        ids[1], pad = 0, int(ids[0])
+        E, (pad, high) = rng.standard_normal((6, 3)), np.sort(1 + rng.permutation(5)[:2])
+        ids = np.array([0, pad, high, 0, pad, high])[:: rng.choice([1, -1])]  # rows on either side
         trial.gradients(
             "padded_backward",
             forward=lambda E, ids, pad=pad: np.where((ids == pad)[:, None], 0.0, E[ids]),
@@ -74,6 +74,9 @@ def check(trial):
     apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next
     trial.same("padded_backward", by_row=True, dout=apart, ids=np.arange(4), num_rows=5,
                padding_idx=4)  # fmt: skip
+    near = np.array([[1.2, 0.0], [0.7, 0.0]])  # with their squares on other sides
+    for max_norm in (1.4, 0.6):
+        trial.same("shorten", mistakes=CHANGES, E=near, ids=np.array([0, 1]), max_norm=max_norm)
     trial.same("shorten", mistakes=CHANGES, E=0.1 * E, ids=ids, max_norm=1.0)
     trial.same("shorten", mistakes=CHANGES, E=E, ids=ids[:0], max_norm=1.0)
     turned = np.asfortranarray(E)  # it lies column by column in memory
@@ -83,9 +86,9 @@ def check(trial):
 
 
 def _mistakes(ids, pad):
-    def scattered(dout):
+    def scattered(dout, end=None):
         dE = np.zeros((6, dout.shape[1]))
-        np.add.at(dE, ids, dout)
+        np.add.at(dE, ids[:end], dout[:end])
         return dE
 
     def overwritten(dout):
@@ -95,6 +98,8 @@ def _mistakes(ids, pad):
         return dE
 
     return {
+        ("padded_backward stops at the first padding, and pays nobody after it",
+         r"\bbreak\b|\[: *\w"): lambda dout: scattered(dout, int(np.argmax(ids == pad))),
         "padded_backward pays the padding row: what arrives at it must be dropped": scattered,
         "padded_backward drops what arrives at row 0, and the padding is row padding_idx":
             lambda dout: np.where(np.arange(6)[:, None] == 0, 0, scattered(dout)),

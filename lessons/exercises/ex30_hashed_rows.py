@@ -63,7 +63,8 @@ def two_rows_backward(dout, rows, num_rows):
 
 def check(trial):
     for text, V in (("news.org", 10**6), ("\u732b", 97), ("b\u00fccher.de", 10**6), ("a/b", 5),
-                    ("bu\u0308cher.de", 10**6), (" Los Angeles\n", 2**20), ("a/b", 9)):  # fmt: skip
+                    ("bu\u0308cher.de", 10**6), (" Los Angeles\n", 2**20), ("a/b", 9),
+                    ("", 7)):  # fmt: skip
         trial.same("hash_of", mistakes=HASHES, text=text, V=V)
     for rng in trial.rounds(4):
         E, rows = rng.standard_normal((6, 3)), trial.ids(rng, 6, 4, 2)

@@ -109,7 +109,7 @@ def shifted(case: Case) -> str | None:
     ids, values = rows(case)
     count = len(case.right) if case.right.ndim else 0
     for by in (1, -1):
-        around = np.roll(case.right, by, axis=0) if count > 1 else np.zeros(0)
+        around = np.roll(case.right, by, axis=0) if count > 2 else np.zeros(0)  # two: an exchange
         held = added(case, np.clip(ids + by, 0, count - 1), values)
         if case.is_like(around) or case.is_like(held):
             return f"row v has what belongs to row v {'-' if by > 0 else '+'} 1"

@@ -207,7 +207,8 @@ HYPOTHESES = [
         "statistics wrong",
         d.statistics_wrong,
         "{half} sends something else than it should through what is taken over a row, a sum, mean, "
-        "variance or norm: left out, taken twice, a sum for a mean, or another power",
+        "variance or norm: it may be left out, taken twice, have another sign, axis or power, or "
+        "be a sum for a mean",
     ),
     Hypothesis(
         "missing path",
@@ -289,8 +290,8 @@ HYPOTHESES = [
     Hypothesis(
         "coupling wrong",
         pattern.coupling_weighed,
-        "{half} does not follow the way of {to} through a sum, a mean or a norm: what one entry "
-        "sends to the others comes times {detail}",
+        "{half} is wrong in what one entry of dout sends to other entries of {to}, as through a "
+        "sum, a mean, a norm or a turn: in one place it comes times {detail}",
     ),
     Hypothesis(
         "local derivative",

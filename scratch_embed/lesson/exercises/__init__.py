@@ -8,7 +8,7 @@ child     what that process does
 judge     one file against its exercise: from loading it to the verdict
 trial     the questions that an exercise's checks can ask
 guilty    the line to look at first
-parting   marks that may be in a token, and that a wrong merge cuts at
+parting   marks that a token may hold, and that a wrong merge cuts a text at
 compare   an answer against the one it should be
 report    the verdict in words
 """

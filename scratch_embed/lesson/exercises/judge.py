@@ -266,7 +266,7 @@ def _told(error: BaseException, file: Path, trial: Trial | None) -> dict[str, An
         MemoryError: ": ".join(filter(None, ("this asks for more memory than there is", text))),
         EOFError: "this waits for input, and a check has nobody to type it",
     }
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    said = type(error).__name__ + (f": {text}" if text else " is raised, and an answer is due")
     sentence = next((s for kind, s in kinds.items() if isinstance(error, kind)), said)
     return {"sentence": sentence, "detail": frames[-1].line or "", "line": frames[-1].lineno}
 

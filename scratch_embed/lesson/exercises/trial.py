@@ -94,7 +94,7 @@ class Trial:
             pairs = [(theirs[key], handed[key]) for key in changes]
             if expected is not None:
                 pairs.append((got, answer))
-            return all(difference(*pair) is None for pair in pairs)
+            return all(difference(*pair) is None for pair in pairs) and asked.explained_by(wrong)
 
         if off := difference(got, expected, by_row):
             known = self._known(name, mistakes, same)

@@ -95,6 +95,8 @@ FIRST = [
     ),
     *of(
         "repeated_ids",
+        ("sums of 0 left out", "    return rows, sums",
+         "    return rows[sums.any(axis=1)], sums[sums.any(axis=1)]", "has shape (0,)"),
         ("rows by way of floats", "return rows, sums",
          "return rows.astype(float).astype(int), sums", "is 1.15292e+18 and should be"),
         ("rows as floats", "return rows, sums", "return rows * 1.0, sums", "must hold integers"),
@@ -131,6 +133,11 @@ FIRST = [
     ),
     *of(
         "backward_order",
+        ("stops at a slope of 0", "            grads[value] += slope * grads[leaves + line]",
+         ("            if slope == 0:\n                break\n"
+          "            grads[value] += slope * grads[leaves + line]"), "is 0 and should be 2"),
+        ("one leaf reckoned with", "slope * grads[leaves + line]", "slope * grads[1 + line]",
+         "sends nothing back to x"),
         ("straight into the inputs", ZEROS, EAGER, "came before is passed on again"),
         ("each value entered once", ZEROS, ONCE, "what arrives later is lost"),
         ("every path by itself", ZEROS, EVERY_PATH, "calls itself"),

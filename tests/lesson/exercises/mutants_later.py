@@ -46,6 +46,8 @@ LATER = [
     ),
     *of(
         "bpe_merge",
+        ("one list for all answers", "def merge(tokens, pair):\n    out, i = [], 0\n",
+         "def merge(tokens, pair, out=[]):\n    out.clear()\n    i = 0\n", "keeps and fills again"),
         ("the same list", "    out, i = [], 0\n",
          "    out, i = [], 0\n    if tuple(pair) not in pairwise(tokens):\n        return tokens\n",
          "hands back the list that it was given"),
@@ -121,10 +123,12 @@ LATER = [
     ),
     *of(
         "input_embedding",
+        ("segments exchanged", "np.add.at(dsegment, segments", "np.add.at(dsegment, 1 - segments",
+         "exchanges the two segments"),
         ("too long is not seen", "len(position) < T", "False",
          "must raise ValueError for 4 positions"),
         ("the batch for the time", "len(position) < T", "len(position) < len(ids)",
-         "4 positions, and only 5 rows"),
+         "4 positions, and only 6 rows"),
         ("one more is not seen", "len(position) < T", "len(position) + 1 < T",
          "must raise ValueError for 2 positions and 1 rows"),
         ("segments overwritten", "np.add.at(dsegment, segments, dout)",
@@ -144,6 +148,8 @@ LATER = [
     ),
     *of(
         "sinusoids",
+        ("in a byte", "np.arange(max_len)", "np.arange(max_len).astype(np.uint8)",
+         "at [256, 0] is 0"),
         ("in float32", "10000.0 ** (np.arange(0, dim, 2) / dim)",
          "np.float32(10000.0) ** (np.arange(0, dim, 2, dtype='f4') / dim)", "sinusoids("),
         ("even dims only", "[:, : dim // 2]", "", "could not broadcast"),
@@ -237,6 +243,10 @@ LATER = [
     ),
     *of(
         "rotary",
+        ("second numbers on", "dout[:, 1::2] * cos - dout", "dout[:, 1::2] * cos + dout",
+         "turns the second number of a pair on"),
+        ("overwritten", "dx = np.zeros(dout.shape)", "dx = dout = dout.copy()",
+         "rotary_backward overwrites the first number"),
         ("its own memory alone", "    cos, sin = np.cos(angle), np.sin(angle)\n    out",
          "    return (x.view(complex) * np.exp(1j * angle)).view(float)\n    out", "ValueError"),
         ("turned the other way", ("x[:, 0::2] * cos - x[:, 1::2] * sin\n"
@@ -298,6 +308,9 @@ LATER = [
     ),
     *of(
         "padding_and_max_norm",
+        ("ends at a padding", "    np.add.at(dE, ids, dout)\n",
+         ("    end = list(ids).index(padding_idx) if padding_idx in ids else len(ids)\n"
+          "    np.add.at(dE, ids[:end], dout[:end])\n"), "stops at the first padding"),
         ("zeros divided", "E[rows[long]] *= (max_norm / lengths[long])[:, None]",
          "E[rows] *= (np.minimum(lengths, max_norm) / lengths)[:, None]",
          "divides a row of zeros"),

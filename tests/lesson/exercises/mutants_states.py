@@ -59,6 +59,7 @@ STATES = [
     ),
     *of(
         "hashed_rows",
+        ("the empty text", "return h % V", "return h % V if text else 1", "is 1 and should be"),
         ("letters and dots joined", "text.encode()",
          "__import__('unicodedata').normalize('NFC', text).encode()", "a letter and its dots"),
         ("mixes late", "((h ^ byte) * 16777619)", "((h * 16777619) ^ byte)",

@@ -264,18 +264,43 @@ SINCE = {
         """,
         "the gradient of tied_backward is rounded to float32",
     ),
+    "bpe_train": (
+        """
+        def merged(word, pair):
+            if not word:
+                return []
+            left, right = pair
+            text = "<sep>" + "<sep><sep>".join(word) + "<sep>"
+            text = text.replace(f"<sep>{left}<sep><sep>{right}<sep>", f"<sep>{left}{right}<sep>")
+            return text[5:-5].split("<sep><sep>")
+        def train(words, num_merges):
+            words, merges = [list(word) for word in words], []
+            for _ in range(num_merges):
+                counts = {}
+                for word in words:
+                    for pair in zip(word, word[1:]):
+                        counts[pair] = counts.get(pair, 0) + 1
+                if not counts:
+                    break
+                merges.append(max(counts, key=counts.get))
+                words = [merged(word, merges[-1]) for word in words]
+            return merges
+        """,
+        "train(words, num_merges) is",
+    ),
     "bpe_merge": (
         """
         from collections import Counter
+        SEP = "|~|"
         def pair_counts(tokens):
             return dict(Counter(zip(tokens, tokens[1:])))
         def merge(tokens, pair):
             if not tokens:
                 return []
             left, right = pair
-            text = "##" + "####".join(tokens) + "##"
-            text = text.replace(f"##{left}####{right}##", f"##{left}{right}##")
-            return text[2:-2].split("####")
+            text = SEP + (SEP + SEP).join(tokens) + SEP
+            text = text.replace(SEP + left + SEP + SEP + right + SEP, SEP + left + right + SEP)
+            return text[3:-3].split(SEP + SEP)
         """,
         "merge(tokens, pair) is",
     ),
