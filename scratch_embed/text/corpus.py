@@ -169,8 +169,7 @@ def batches_read(ids, num_embeddings: int, batch_size: int) -> np.ndarray:
         batches_read([0, 0, 1, 0, 2, 2], 4, batch_size=2)    [2, 1, 1, 0]
     """
     ids = check_sequence(ids, num_embeddings)
-    if batch_size < 1:
-        raise ValueError(f"batch_size = {batch_size} must be at least 1.")
+    batch_size = check_count(batch_size, "batch_size")
     updates = np.zeros(num_embeddings, dtype=np.int64)
     for at in range(0, len(ids), batch_size):
         updates[np.unique(ids[at : at + batch_size])] += 1

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.kernels.ids import check_ids, check_sequence, count_ids
 
 AT_ONCE = 1 << 20  # pairs that wait to be counted together
@@ -30,6 +31,7 @@ class Unigram:
     """
 
     def __init__(self, ids, num_embeddings: int):
+        num_embeddings = check_count(num_embeddings, "num_embeddings")
         counts = np.zeros(num_embeddings, np.int64)
         for part in _stretches(ids):
             counts += count_ids(check_sequence(part, num_embeddings), num_embeddings)
@@ -64,7 +66,7 @@ class Bigram:
     """
 
     def __init__(self, ids, num_embeddings: int):
-        V = self.num_embeddings = num_embeddings
+        V = self.num_embeddings = check_count(num_embeddings, "num_embeddings")
         self._pairs, self._counts = _count_pairs(_stretches(ids), V)
         once, twice = ((self._counts == n).sum() for n in (1, 2))
         self.discount = once / (once + 2 * twice) if once else 0.5

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scratch_embed.arguments import check_count, is_real
 from scratch_embed.functional import cross_entropy
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.tensor import Tensor, no_grad
@@ -34,8 +35,14 @@ def sample(
     """Go on writing: `length` tokens drawn one after the other behind `ids` (at least one).
 
     Each is drawn from softmax(logits / temperature), looking at the last `seen` tokens; below 1
-    what is likely becomes likelier still.
+    what is likely becomes likelier still. Raises ValueError for no ids, a `length` or `seen` that
+    is no count and a temperature that is not above 0, where only the likeliest would be left.
     """
+    length, seen = check_count(length, "length", 0), check_count(seen, "seen")
+    if not (is_real(temperature) and temperature > 0):
+        raise ValueError(f"temperature is {temperature!r}; it must be above 0, such as 0.8")
+    if not len(ids):
+        raise ValueError("ids are none: give at least one token to go on from")
     rng, text = np.random.default_rng(rng), list(ids)
     for _ in range(length):
         with no_grad():

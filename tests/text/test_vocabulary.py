@@ -124,7 +124,7 @@ def test_batches_read_counts_a_row_once_a_batch():
     ids = rng.integers(7, size=50)
     naive = [sum(v in ids[at : at + 8] for at in range(0, 50, 8)) for v in range(7)]
     assert batches_read(ids, 7, 8).tolist() == naive
-    with pytest.raises(ValueError, match="batch_size = 0"):
+    with pytest.raises(ValueError, match="batch_size is 0; it must be a whole number"):
         batches_read(ids, 7, 0)
     with pytest.raises(IndexError, match="7"):
         batches_read([0, 7], 7, 2)

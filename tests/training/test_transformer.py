@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from scratch_embed import Tensor
 from scratch_embed.functional import cross_entropy
 from scratch_embed.training.language import held_out_loss, sample
 from scratch_embed.training.transformer import Transformer
@@ -72,3 +73,19 @@ def test_a_sample_is_drawn_as_the_chances_say():
     assert first.shape == (20,) and set(first) <= set(range(V))
     np.testing.assert_array_equal(sample(made, [3], 20, T, rng=5), first)
     assert sample(made, [3], 20, T, rng=6).tolist() != first.tolist()
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({"temperature": 0}, "temperature is 0; it must be above 0"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"ids": []}, "at least one token to go on from"),
+        ({"length": 2.5}, "length is 2.5"),
+        ({"seen": 0}, "seen is 0"),
+    ],
+)
+def test_a_sample_of_what_cannot_be_drawn_is_refused(given, told):
+    model = lambda ids: Tensor(np.ones((1, ids.shape[1], 3)))
+    with pytest.raises(ValueError, match=told):
+        sample(model, **{"ids": [0], "length": 3, "seen": 5, **given})
