@@ -80,15 +80,18 @@ class Study(NamedTuple):
     def has_truncation(self, method: str) -> bool:
         """Whether the error falls as the method's power of h where steps are longer than the best.
 
-        Two falls of about the order show that, each from one step to a tenth of it; one is enough
-        of an order of 6 and in float32, where the error is soon rounding.
+        Two falls of about the order show that, each from one step to a tenth of it. Of an order of
+        6, whose error is soon rounding, one is enough; in float32 it is an error as in float64.
         """
         order, falls = CURVES[method][2], self._falls(method)
         as_power = np.abs(falls - order) < 0.25 * order + 0.1
         pairs = as_power[1:] & as_power[:-1]
-        # Its few steps may be a kink's: then central differences in float64 show no power.
-        if order > 2 or "float32" in method:
+        if order > 2:  # its few steps may be a kink's: then central differences show no power
             return bool(as_power.any()) and self.has_truncation("central")
+        if "float32" in method:
+            double = self.errors["central"][: len(falls) + 1]
+            same = np.abs(self.errors[method][: len(falls) + 1] - double) < 0.1 * double
+            return bool(same.any()) and self.has_truncation("central")
         return bool(pairs.any())
 
     def has_rounding(self, method: str) -> bool:
@@ -116,7 +119,10 @@ class Study(NamedTuple):
         if self.has_truncation(method):
             found.append(f"truncation ~ {grows} on the right")
         elif (far > max(1e4 * eps, 100 * least)).any():
-            found.append(f"off on the right, not as {grows}")
+            falls = self._falls(method)  # one that ends in rounding is cut short and tells nothing
+            told = (falls > 1.25 * order + 0.1) | (far[1:] > 10 * least) & np.isfinite(falls)
+            how = f"not as {grows}" if told.any() else "over too few steps to tell how"
+            found.append(f"off on the right, {how}")
         exact = "none: exact at every step" if least < 1e-8 else "none: off at every step"
         return ", ".join(found) or exact
 

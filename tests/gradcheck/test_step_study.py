@@ -119,6 +119,8 @@ def test_float32_has_the_arm_of_float64_though_rounding_leaves_little_of_it(fn):
     study = step_study(fn, of(0.5, 1.0, 2.0))  # a step of 1 leads out of where the log is defined
     for method in ("central", "central, float32"):
         assert study.arms(method) == "rounding ~ 1/h on the left, truncation ~ h^2 on the right"
+    soon = step_study(F.sqrt, of(1.014, 0.724, 1.776)).arms("richardson")
+    assert soon.endswith("off on the right, over too few steps to tell how")
     kinked = step_study(F.relu, of(0.3, -1.2))
     assert "not as h^2" in kinked.arms("central, float32")
 
