@@ -10,6 +10,7 @@ import pytest
 from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import exact, step_study
+from scratch_embed.gradcheck.study import STEPS, Study
 from tests.gradcheck import planted
 from tests.gradcheck.leaves import leaf, of
 
@@ -114,13 +115,21 @@ def test_a_study_names_an_arm_only_where_the_errors_follow_it():
     assert arms["line"].arms("complex") == "none: exact at every step"
 
 
+def test_a_fall_that_rounding_cuts_short_tells_no_power():
+    """As measured of sqrt with steps of which 1 leads out of its domain."""
+    errors = [np.nan, 1.4e-9, 5.8e-14, 8.7e-13, 1.3e-11, 6.8e-11]
+    study = Study("sqrt", STEPS[:6], {"richardson": np.array(errors)}, "itself")
+    study.errors["central"] = np.array([np.nan, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11])
+    assert study.arms("richardson").endswith("off on the right, over too few steps to tell how")
+    study.errors["richardson"][2] = 1e-10  # a fall by one power of ten, far above rounding
+    assert study.arms("richardson").endswith("off on the right, not as h^6")
+
+
 @pytest.mark.parametrize("fn", [F.log, F.sqrt, F.exp, F.softmax])
 def test_float32_has_the_arm_of_float64_though_rounding_leaves_little_of_it(fn):
     study = step_study(fn, of(0.5, 1.0, 2.0))  # a step of 1 leads out of where the log is defined
     for method in ("central", "central, float32"):
         assert study.arms(method) == "rounding ~ 1/h on the left, truncation ~ h^2 on the right"
-    soon = step_study(F.sqrt, of(1.014, 0.724, 1.776)).arms("richardson")
-    assert soon.endswith("off on the right, over too few steps to tell how")
     kinked = step_study(F.relu, of(0.3, -1.2))
     assert "not as h^2" in kinked.arms("central, float32")
 
