@@ -215,8 +215,7 @@ def test_what_goes_round_wrongly_is_told_by_its_factor_along_either_axis(axis):
 
     x = Tensor(np.random.default_rng(0).uniform(1, 2, (4, 5)), requires_grad=True, name="x")
     told = " ".join(str(gradcheck(differentiable(forward, backward, name="mine"), x)).split())
-    assert "other entries of x, as through a sum, a mean, a norm or a turn: in one place it comes " in told
-    assert "comes times 0.3" in told
+    assert "through a sum, a mean, a norm or a turn: in one place it comes times 0.3" in told
 
 
 def test_a_wrong_slope_of_one_number_is_not_told_as_a_forgotten_target():
