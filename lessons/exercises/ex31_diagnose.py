@@ -102,8 +102,10 @@ def check(trial):
     for sign in (1, -1):  # beside the best factor all entries are too small, or all too large
         case = {"code": sign * code, "nudged": sign * nudged, "ids": np.array([0, 1])}
         trial.same("diagnose", mistakes=MISTAKES, **case)
-    # The largest entry is the measure, however many there are.
-    for rest, off in ((0.0, 1.1e-6), (1.0, 1.1e-6), (0.0, 9e-7)):
+    for more in (1.5e-6, 9e-7):  # off by just more than what is allowed, and by just less
+        trial.same("diagnose", mistakes=MISTAKES, code=(1 + more) * gaps, nudged=gaps,
+                   ids=np.array([1, 0]))  # fmt: skip
+    for rest, off in ((1.0, 5e-6), (0.0, 5e-7)):  # the largest entry is the measure, however many
         nudged = np.full((20, 5), rest)
         nudged[0, 0] = 1
         code = nudged.copy()
