@@ -17,7 +17,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
 from scratch_embed.gradcheck.data import check_tensors, holding
-from scratch_embed.gradcheck.nudged import gradient, noise_of
+from scratch_embed.gradcheck.nudged import measured, noise_of
 from scratch_embed.gradcheck.numeric import (
     CENTRAL_STEP,
     EPS,
@@ -189,8 +189,9 @@ def step_study(
 
     Errors are measured against the complex step at 1e-20, which is right to the last digits, or
     where that cannot be taken, or is no slope as of abs, against Richardson's extrapolation or
-    central differences, whichever leave less doubt. ValueError where fn has no number for a value
-    or a derivative at the point itself, as of log at 0.
+    central differences, whichever leave less doubt; no error is told to be less than that doubt.
+    ValueError where fn has no number for a value or a derivative at the point itself, as of log
+    at 0.
 
     >>> from scratch_embed.functional import tanh
     >>> study = step_study(tanh, Tensor([0.3, -1.2], requires_grad=True))
@@ -208,7 +209,8 @@ def step_study(
         loss = Loss(fn, tensors, rng.standard_normal(out.shape))
         some = {t: _some(t, rng) for t in checked}
         places = [(t, i) for t in checked for i in some[t]]
-        truth = np.concatenate([gradient(loss, t, some[t]) for t in checked])
+        found = [measured(loss, t, some[t]) for t in checked]
+        truth, noise = (np.concatenate(parts) for parts in zip(*found))
         _check_finite(truth, "fn has the derivative {}")
         errors, size = {}, _size(loss, places, truth)
         for method, (numerator, dtype, _) in CURVES.items():
@@ -222,7 +224,11 @@ def step_study(
             if not np.isnan(found).all():  # nor single precision
                 errors[method] = found
     exact = bool(np.any(errors.get("complex", np.inf) < 1e-6))  # of abs, say, it is wrong
-    reference = "the complex step at 1e-20" if exact else "the real step that leaves least doubt"
+    reference = "the complex step at 1e-20"
+    if not exact:
+        doubt = 8 * float(noise.max()) / (size or 1.0)
+        errors = {method: np.maximum(found, doubt) for method, found in errors.items()}
+        reference = f"the real step of least doubt: {doubt:.0e} or more"
     return Study(name or getattr(fn, "__name__", "fn"), STEPS, errors, reference, not size)
 
 

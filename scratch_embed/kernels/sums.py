@@ -17,16 +17,18 @@ from scratch_embed.kernels.threads import num_parts, run
 
 BLOCK = 1 << 10  # rows that are summed one after the other; the sums of blocks are summed then
 SMALL = 1 << 13  # NumPy is done with fewer numbers before a compiled loop has begun
+PAIRS = 128  # of fewer numbers NumPy makes no pairs: it adds them one by one
 WIDE = 64  # numbers; narrower rows are summed side by side
 
 
 def sum_over(array, axis: int | tuple[int, ...] | None = None, keepdims: bool = False):
     """array.sum(axis, keepdims=keepdims), right to the last place over any axes.
 
-    Single precision is summed in double and rounded once, at the speed of reading it. Only a few
-    thousand numbers that lie side by side, as along the last axis, are left to NumPy, which sums
-    them in pairs. The bits do not depend on the number of threads. An array that is not of float32,
-    float64, complex64 or complex128 gets what NumPy says.
+    Single precision is summed in double and rounded once, at the speed of reading it. Only where
+    128 to 8,191 numbers lie side by side, as along the last axis of a large array, are they left to
+    NumPy, which sums them in pairs and in their own precision: there the last places are rounded,
+    and in a small array they are not. The bits do not depend on the number of threads. An array
+    that is not of float32, float64, complex64 or complex128 gets what NumPy says.
 
     >>> sum_over(np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]), axis=0).tolist()
     [6.0, 60.0]
@@ -53,7 +55,8 @@ def _sum_rows(values: np.ndarray) -> np.ndarray:
     down, across = map(abs, values.strides)
     if width > 1 and 0 < down < across:  # each column lies in one piece
         if len(values) < SMALL:
-            return np.add.reduce(values, axis=0)  # NumPy sums it in pairs
+            few = len(values) < PAIRS
+            return np.add.reduce(values, axis=0, dtype=wider if few else values.dtype)
         return np.concatenate([_sum_rows(column[:, None]) for column in values.T])
     beside = min(WIDE // width, len(values))  # so many narrow rows make a wide one
     if beside > 1:

@@ -115,6 +115,14 @@ def test_a_study_names_an_arm_only_where_the_errors_follow_it():
     assert arms["line"].arms("complex") == "none: exact at every step"
 
 
+def test_no_error_is_told_to_be_less_than_what_the_reference_leaves_in_doubt():
+    square = differentiable(lambda a: ((a * np.conj(a)).real, a), lambda dout, a: 2 * dout * a)
+    study = step_study(square, of(0.3, 1.0))  # a central difference of it is exact at 1
+    step, least = study.best("central")
+    assert step == 1 and 1e-11 < least < 1e-7 and f"{least:.0e} or more" in str(study)
+    assert all(errors.min() >= least for errors in study.errors.values())
+
+
 def test_a_fall_that_rounding_cuts_short_tells_no_power():
     """As measured of sqrt with steps of which 1 leads out of its domain."""
     errors = [np.nan, 1.4e-9, 5.8e-14, 8.7e-13, 1.3e-11, 6.8e-11]
@@ -157,7 +165,7 @@ def test_steps_that_move_no_last_digit_are_not_the_truth(large):
     tanh = lambda x: (np.tanh(x.astype(np.float32)), x)
     single = differentiable(tanh, lambda dout, x: dout * (1 - np.tanh(x) ** 2))
     study = step_study(single, of(0.3))
-    assert study.errors["central"][-1] > 0.5 and study.best("central")[1] < 1e-3
+    assert study.errors["central"][-1] > 0.5 and study.best("central")[1] < 2e-3
 
 
 def test_exact_is_not_taken_in_by_what_is_a_line_at_whole_numbers_only():

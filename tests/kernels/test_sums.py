@@ -55,6 +55,15 @@ def test_the_sums_are_those_of_numpy(dtype, small, monkeypatch):
             np.testing.assert_allclose(sum_over(array, axis), array.sum(axis), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("width", [2, 7, 127])
+def test_few_numbers_side_by_side_are_summed_in_double_whatever_the_size_of_the_array(width):
+    """NumPy adds fewer than 128 one by one, and in their own precision."""
+    x = random((20_000, width), np.float32)
+    exact = x.astype(np.float64).sum(axis=1).astype(np.float32)
+    assert np.array_equal(sum_over(x, 1), exact) and np.array_equal(sum_over(x[:5], 1), exact[:5])
+    assert not np.array_equal(x.sum(axis=1), exact) or width == 2
+
+
 def in_ulps(result, exact) -> float:
     """The largest distance from what is exact, in units in the last place of single precision."""
     assert np.asarray(result).real.dtype == np.float32
