@@ -57,7 +57,7 @@ NUMBERS = [
 def made() -> argparse.ArgumentParser:
     """The options of `scratch-embed patches`."""
     patches = parser("patches", __doc__, resumable=True)
-    letters, told = string.ascii_lowercase, "letters to tell apart, two or more (default a to z)"
+    letters, told = string.ascii_lowercase, "two or more of a-z, A-Z, 0-9 (default a to z)"
     patches.add_argument("--letters", default=letters, help=told)
     add_numbers(patches, NUMBERS)
     return patches
@@ -73,8 +73,12 @@ def work(run: Run) -> int:
     options = run.options
     if len(set(options.letters)) < max(2, len(options.letters)):
         raise ValueError(f"letters is {options.letters!r}; it takes two or more, each once")
-    if not options.letters.isprintable() or " " in options.letters:
-        raise ValueError(f"letters is {options.letters!r}; of a space there is nothing to see")
+    known = string.ascii_letters + string.digits
+    if odd := [letter for letter in options.letters if letter not in known]:
+        raise ValueError(
+            f"--letters holds {odd[0]!r}, which not all fonts have that are compared; they have "
+            "a to z, A to Z and 0 to 9"
+        )
     if options.dim % HEADS:
         raise ValueError(f"dim is {options.dim}; it must be a multiple of {HEADS}, the heads")
     seeds = range(options.seed, options.seed + options.seeds)
