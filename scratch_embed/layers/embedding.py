@@ -122,13 +122,20 @@ class Embedding(Layer):
 
     def _set_up(self, rows, learn, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
         self.weight = Tensor(rows, requires_grad=learn, name="weight")
-        self.num_embeddings, self.embedding_dim = rows.shape
         self.padding_idx = padding_row(padding_idx, self.num_embeddings)
         check_max_norm(max_norm, norm_type)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = check_flag(scale_grad_by_freq, "scale_grad_by_freq")
         self.sparse = check_flag(sparse, "sparse")
+
+    @property
+    def num_embeddings(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def embedding_dim(self) -> int:
+        return self.weight.shape[-1]
 
     def __call__(self, ids) -> Tensor:
         """Rows of the table: ids (...) of any integer type -> (..., D).

@@ -12,6 +12,7 @@ from types import GeneratorType, MappingProxyType, MemberDescriptorType, SimpleN
 import numpy as np
 
 from scratch_embed.arguments import check_dict, check_flag, check_names, data_of, fitted
+from scratch_embed.layers.succession import succeed, warn_of_another
 from scratch_embed.tensor import Tensor
 from scratch_embed.uninterrupted import uninterrupted
 from scratch_embed.watch import wrote
@@ -50,7 +51,8 @@ class Layer:
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute. TypeError for what takes a weight's place and is none, so that it would
-        neither be learned nor saved; AttributeError for requires_grad, which weights have."""
+        neither be learned nor saved; AttributeError for requires_grad, which weights have. Warns of
+        a new Tensor in a learned weight's place."""
         if name == "requires_grad":
             raise AttributeError(
                 f"a layer has no requires_grad; its weights have: for w in layer.parameters(): "
@@ -58,7 +60,8 @@ class Layer:
             )
         before = vars(self).get(name)
         if _is_weight(before) and value is not None:
-            _succeed(name, before.requires_grad, value)
+            succeed(name, before.requires_grad, value)
+            warn_of_another(name, before, value)
         if isinstance(before, (list, tuple, dict)) and isinstance(value, (np.ndarray, Tensor)):
             self._check_left(name, value)
         super().__setattr__(name, value)
@@ -91,7 +94,7 @@ class Layer:
                 part.computed = False  # and stays one when it is frozen
                 yield path, part
             elif learned is not None and isinstance(part, Tensor | np.ndarray):
-                _succeed(path, learned, part)
+                succeed(path, learned, part)
                 yield path, part
 
     def parameters(self) -> list[Tensor]:
@@ -207,33 +210,6 @@ def _is_weight(thing: object) -> bool:
     if not isinstance(thing, Tensor) or thing.node is not None:
         return False
     return thing.requires_grad or not thing.computed
-
-
-def _succeed(path: str, learned: bool, value: object) -> None:
-    """Let a value take a weight's place: a Tensor without a way back, which learns if that did.
-
-    Raises TypeError for all else. A mean that goes along with the batches is computed anew each
-    time, and saved as ever.
-    """
-    what = "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-    if isinstance(value, Tensor):
-        if value.node is None and (value.requires_grad or not learned):
-            value.computed = False
-            return
-        what += " with a way back" * (value.node is not None)
-    if not learned:
-        raise TypeError(
-            f"{path} is saved with the layer, and {what} in its place would not be: write "
-            f"layer.{path}.data[...] = array for other numbers, layer.{path} = x.detach() for "
-            "what was computed, and begin with None what is not to be saved"
-        )
-    raise TypeError(
-        f"{path} is a weight, and {what} in its place would be no weight: write "
-        f"layer.{path}.data[...] = array for other numbers, layer.{path}.requires_grad = "
-        f"False to freeze it, layer.{path} = Tensor(array, requires_grad=True) for "
-        "another, which neither a head that is tied to the old one nor an optimiser that has "
-        f"it goes on with, and layer.{path} = None before one that is frozen"
-    )
 
 
 def _walk(root: Layer, everywhere: bool = False) -> Iterator[tuple[str, object, bool | None]]:

@@ -230,7 +230,8 @@ def test_what_would_not_be_learned_takes_no_weights_place(made):
         layer.weight = made(before)
     assert layer.weight is before and list(layer.state_dict()) == ["weight", "bias"]
     layer.bias = None  # one does without it
-    layer.weight = Tensor(np.ones((2, 3)), requires_grad=True)
+    with pytest.warns(UserWarning, match="weight is another Tensor from now on"):
+        layer.weight = Tensor(np.ones((2, 3)), requires_grad=True)
     assert layer.parameters() == [layer.weight]
     frozen = layers.Embedding.from_pretrained(np.zeros((3, 2), np.float32))
     with pytest.raises(TypeError, match="weight is saved with the layer, and a ndarray in its"):
@@ -239,6 +240,25 @@ def test_what_would_not_be_learned_takes_no_weights_place(made):
         layer.requires_grad = False
     layer.last = before * 2  # what was computed may be looked at later, and be another one then
     layer.last = before * 3
+
+
+def test_a_head_is_tied_by_hand_without_a_warning_and_untied_with_one():
+    """Whoever has the old table goes on with it: the optimiser too."""
+    embed, head = layers.Embedding(5, 4, rng=0), layers.Linear(4, 5, bias=False, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        head.weight = embed.weight
+        head.weight = embed.weight
+    assert head.weight is embed.weight
+    with pytest.warns(UserWarning, match="a layer that shares the old one, and an optimiser"):
+        embed.weight = Tensor(np.ones((5, 4)), requires_grad=True)
+    assert head.weight is not embed.weight
+
+
+def test_a_table_of_another_size_is_told_by_its_own():
+    embed = layers.Embedding(5, 3, rng=0)
+    embed.weight.data = np.zeros((6, 2), np.float32)
+    assert embed.num_embeddings == 6 and repr(embed) == "Embedding(6, 2)"
 
 
 def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
@@ -260,7 +280,8 @@ def test_what_a_layer_keeps_of_its_outputs_is_no_weight():
     with no_grad():
         scaled = model.e.weight * 0.5
     scaled.requires_grad = True
-    model.e.weight = scaled
+    with pytest.warns(UserWarning, match="weight is another Tensor from now on"):
+        model.e.weight = scaled
     assert model.parameters() == [scaled]
     scaled.requires_grad = False  # frozen, and a weight still
     assert model.parameters() == [scaled]
