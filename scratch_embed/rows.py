@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from scratch_embed import kernels
@@ -129,7 +131,7 @@ class RowGrad:
         """RowGrad + RowGrad stays a RowGrad; RowGrad + dense is dense. 0, where sum begins, adds
         nothing."""
         if isinstance(other, int) and other == 0:
-            return self
+            return self * 1  # another one, which += may change
         if not isinstance(other, RowGrad):
             return self.add_to(self._as_floats(other))
         if other.shape != self.shape:
@@ -169,6 +171,26 @@ class RowGrad:
     def __rsub__(self, other: np.ndarray) -> np.ndarray:
         return -self + other
 
+    def _becomes(self, other: RowGrad | np.ndarray) -> RowGrad:
+        """This very RowGrad with what another, or a dense array, holds: so grad *= 0.5, under
+        whatever name, is what it is of an array."""
+        if not isinstance(other, RowGrad):
+            other = RowGrad(np.arange(self.shape[0]), other, self.shape)
+        self._held = other.astype(self.dtype, copy=False)._held
+        return self
+
+    def __imul__(self, other: float | np.ndarray) -> Self:
+        return self._becomes(self * other)
+
+    def __itruediv__(self, number: float) -> Self:
+        return self._becomes(self / number)
+
+    def __iadd__(self, other: RowGrad | np.ndarray) -> Self:
+        return self._becomes(self + other)
+
+    def __isub__(self, other: RowGrad | np.ndarray) -> Self:
+        return self._becomes(self - other)
+
     def __eq__(self, other):
         """Number by number, as of two arrays."""
         if not isinstance(other, (RowGrad, np.ndarray, list, tuple)) and not is_real(other):
@@ -202,8 +224,10 @@ class RowGrad:
         return self.shape[0]
 
     def __getitem__(self, place):
-        """grad[row], and whatever else an array lets between the brackets."""
-        return self.to_dense()[place]
+        """grad[row], or what else an array lets between the brackets: to read, not to write."""
+        dense = self.to_dense()
+        dense.flags.writeable = False  # what is written there would change no RowGrad
+        return dense[place]
 
     def __getattr__(self, name: str):
         if hasattr(np.ndarray, name) and not name.startswith("_"):

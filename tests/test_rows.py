@@ -66,7 +66,7 @@ def test_sum_of_two(rows, rng):
 def test_several_are_summed_as_numbers_are():
     a, b = RowGrad([1], np.ones((1, 2)), (3, 2)), RowGrad([1, 2], np.ones((2, 2)), (3, 2))
     assert sum([a, b]).to_dense().tolist() == [[0, 0], [2, 2], [1, 1]]
-    assert sum([a]) is a
+    assert isinstance(sum([a]), RowGrad) and np.array_equal(sum([a]), a)
 
 
 def test_sum_with_a_dense_array_is_dense_and_leaves_it_alone(rows, rng):
@@ -236,6 +236,42 @@ def test_a_loop_of_ones_own_writes_to_the_table_as_with_a_dense_gradient(rows, r
     table -= 0.1 * grad
     table += grad
     np.testing.assert_allclose(table, want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_in_place_it_changes_under_every_name(rows, rng, dtype):
+    values = rng.standard_normal((len(rows), 3)).astype(dtype)
+    other = RowGrad(np.array([0, 5]), np.ones((2, 3), dtype), SHAPE)
+    table, mask = rng.standard_normal(SHAPE), rng.random(SHAPE) < 0.5
+    for change in (
+        lambda g, f: g.__imul__(0.5), lambda g, f: g.__itruediv__(3), lambda g, f: g.__imul__(mask),
+        lambda g, f: g.__iadd__(f(other)), lambda g, f: g.__isub__(f(other)),
+        lambda g, f: g.__iadd__(table.astype(dtype)), lambda g, f: g.__isub__(table.astype(dtype)),
+    ):  # fmt: skip
+        grad = RowGrad(rows, values, SHAPE)
+        dense = grad.to_dense()
+        same = grad
+        assert change(grad, lambda each: each) is same
+        change(dense, RowGrad.to_dense)
+        np.testing.assert_allclose(same.to_dense(), dense, rtol=1e-5, atol=1e-6)
+        assert same.dtype == dtype and (np.diff(same.rows) > 0).all()
+
+
+def test_a_sum_that_begins_with_0_is_another_one(rows, rng):
+    grad, total = RowGrad(rows, rng.standard_normal((len(rows), 3)), SHAPE), 0
+    before = grad.to_dense()
+    total += grad
+    total += grad
+    np.testing.assert_array_equal(grad.to_dense(), before)
+    np.testing.assert_array_equal(total.to_dense(), 2 * before)
+
+
+def test_what_brackets_give_is_not_written_to(rng):
+    grad = RowGrad([1], rng.standard_normal((1, 3)), SHAPE)
+    with pytest.raises(ValueError, match="read-only"):
+        grad[1][:] = 0
+    with pytest.raises(TypeError):
+        grad *= "2"
 
 
 def test_numpys_functions_and_brackets_take_the_dense_gradient(rows, rng):

@@ -96,11 +96,15 @@ def writes_inputs(point) -> list[Cause]:
     return found
 
 
-def _copy(value, turned: bool = False):
-    """An array again; turned about, numbers change their sign and ids their order."""
+def _copy(value, turned: bool = False, moved: bool = False):
+    """An array again; turned about, numbers change their sign and ids their order; moved, numbers
+    are others of the same sign."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
         return value
     copy = value.copy()
+    if moved and copy.dtype.kind == "f":
+        copy *= 1.25
+        copy += np.where(copy < 0, -0.1, 0.1).astype(copy.dtype)
     if turned:
         copy = -copy if copy.dtype.kind == "f" else np.flip(copy).copy()
     return copy
@@ -113,6 +117,31 @@ def _writes(part: Part, place: int) -> Cause:
         "gave it still needs the old numbers; write into a new array"
     )
     return Cause("in-place input", op, sentence)
+
+
+def left_behind(parts: list[Part]) -> list[Cause]:
+    """Operations whose backward answers otherwise once their forward has run on other numbers, as
+    it does on the next batch: self.x is another one then."""
+    found = {}
+    for part in parts:
+        given = [_copy(plain(value), moved=True) for value in part.node.inputs]
+        before = _answer(part, part.dout.copy(order="K"))
+        try:
+            with np.errstate(all="ignore"):
+                part.node.forward(*given, **part.node.options)
+                after = _answer(part, part.dout.copy(order="K"))
+                part.node.forward(*map(plain, part.node.inputs), **part.node.options)
+        except Exception:  # noqa: BLE001, S112  it does not take other numbers
+            continue
+        if not same_bits(before, after):
+            op = part.node.name
+            sentence = (
+                f"{half(op)} answers otherwise once {op} has run on other numbers: it reads what "
+                "every forward writes anew, in an attribute, a global or one array for all; make "
+                "what backward needs new each time, and hand it over as what forward saves"
+            )
+            found[op] = Cause("state outside", op, sentence)
+    return list(found.values())
 
 
 def reused(point) -> list[Cause]:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from scratch_embed.gradcheck import surrogates
-from scratch_embed.gradcheck.again import once_only
+from scratch_embed.gradcheck.again import left_behind, once_only
 from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import reach
@@ -53,7 +53,7 @@ class Point:
     drifts : whether forward gives other bits at the same point the second time.
     changed : names of inputs that fn changes in place, other than by max_norm.
     broken : why backward raised an error, the first time or when run again, or None.
-    crooked : causes where a backward is right for this dout only.
+    crooked : causes where a backward is right for this dout only, or till forward runs elsewhere.
     coarse : what answered in single precision, though its input was in double; or None.
     noise : rounding error in one evaluation of L.
     inside : what rounding on the way to L may make of it, also where short steps show nothing.
@@ -183,6 +183,9 @@ class Point:
         if not self.problems and not self.broken:
             self.crooked = crooked(self.walk.parts)
             self.problems += [f"{half(c.op)} is not right for every dout" for c in self.crooked]
+            behind = [] if self.drifts or self.crooked else left_behind(self.walk.parts)
+            self.crooked += behind
+            self.problems += [f"{half(c.op)} is right until {c.op} runs again" for c in behind]
 
     def _unused(self, rng) -> list[str]:
         """Tensors that fn does not look at, whose slopes of 0 would agree with any backward."""

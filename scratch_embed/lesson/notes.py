@@ -13,6 +13,7 @@ from scratch_embed.files import from_json, read_bytes, replacing, state_dir
 
 # lessons that were finished; how questions were answered; where a person stopped stepping
 NAMES = ("finished", "quiz", "places")
+_failed: list[str] = []  # why the last note was not written
 
 
 def read(name: str) -> dict:
@@ -25,13 +26,21 @@ def read(name: str) -> dict:
 
 
 def write(name: str, noted: dict) -> None:
-    """Put this in place of the note of that name."""
+    """Put this in place of the note of that name; where that cannot be, `unkept` says so."""
     try:
         with replacing(_path(name)) as temporary:
             text = json.dumps(noted, indent=1) + "\n"
             temporary.write_text(text, encoding="utf-8")
-    except OSError:
-        pass
+        _failed.clear()
+    except OSError as error:
+        _failed[:] = [error.strerror or str(error)]
+
+
+def unkept() -> str:
+    """What a person should know where the last note could not be written; "" where it was."""
+    if not _failed:
+        return ""
+    return f"This is not remembered, for {state_dir()} cannot be written to: {_failed[0]}."
 
 
 def forget() -> bool:

@@ -103,11 +103,11 @@ def unchanged(name: str, forward: Callable, arrays: list, options: dict[str, Any
 
 
 def in_place(sign: str, operate: Callable) -> Callable:
-    """`x -= y` of what was computed, which is `x = x - y`. TypeError of a weight: it would stay as
-    it is, and only its name here would be that of a new tensor."""
+    """`x -= y` of what was computed, which is `x = x - y`. TypeError of a weight, one that learns
+    or has a name: it would stay as it is, and only its name here would be that of a new tensor."""
 
     def assigned(tensor: Variable, other: Any):
-        if tensor.requires_grad and tensor.node is None:
+        if tensor.node is None and (tensor.requires_grad or tensor.name):
             raise TypeError(
                 f"`w {sign}= x` gives the name w to a new tensor and does not change "
                 f"{tensor.name or 'this weight'}: write `w.data {sign}= x` with an array x, or, "

@@ -47,7 +47,10 @@ def made() -> argparse.ArgumentParser:
         help="a file of word2vec (.bin, .txt), GloVe (.txt), .npz or .safetensors; without it, "
         f"{HERE}",
     )  # fmt: skip
-    whose = "whose neighbours to show; without any, some of the file's"
+    whose = (
+        "whose neighbours to show; without any, some of the file's. Here and below a word that the "
+        "file has not is taken in lower case"
+    )
     new.add_argument("words", nargs="*", help=whose)
     new.add_argument(
         "--analogy", nargs=3, action="append", default=[], metavar=("A", "B", "C"),
@@ -86,12 +89,14 @@ def work(run: Run) -> int:
     if not (asked or options.analogy or options.analogies or options.similarity):
         asked = [table.words[row] for row in some_rows(len(table.words)) if table.unit[row].any()]
     results["words"] = len(table.words)
-    results["nearest"] = {word: table.nearest(word, options.nearest) for word in asked}
-    for word, near in results["nearest"].items():
-        print(f"\nnearest to {harmless(word)}, by cosine:\n{listed(near)}")
+    results["nearest"] = {}
+    for word in asked:
+        near = table.nearest(word, options.nearest)
+        print(f"\nnearest to {table.told(word)}, by cosine:\n{listed(near)}")
+        results["nearest"][table.words[table.row(word)]] = near
     results["analogies"] = [table.analogy(*three, options.nearest) for three in options.analogy]
     for found in results["analogies"]:
-        a, b, c = map(harmless, found["asked"])
+        a, b, c = map(table.told, found["asked"])
         print(f"\n{a} is to {b} as {c} is to:")
         print(f"  the three words left out\n{listed(found['left out'])}")
         print(f"  the three words allowed\n{listed(found['allowed'])}")
@@ -131,6 +136,11 @@ class Table:
         hint = f" Near it in letters: {', '.join(close)}." if close else ""
         among = f"among the {len(self.words):,} words that were read"
         raise ValueError(f"{word!r} has no vector {among}.{hint}")
+
+    def told(self, word: str) -> str:
+        """A word to print: "us (for US)" where the lower case stands for it."""
+        found = harmless(self.words[self.row(word)])
+        return found if word in self.index else f"{found} (for {harmless(word)})"
 
     def nearest(self, word: str, k: int) -> list:
         """[[word, cosine], ...], the nearest first, the word itself left out."""

@@ -346,6 +346,9 @@ def test_a_weight_is_not_changed_by_a_new_tensor_of_its_name(sign):
     for how in (nullcontext, no_grad):
         with how(), pytest.raises(TypeError, match=way_out):
             IN_PLACE[sign](weight, other)
+    frozen = Tensor(np.ones((2, 2)), name="table")  # as a layer has it that does not learn
+    with pytest.raises(TypeError, match=way_out):
+        IN_PLACE[sign](frozen, other)
     plain, computed = Tensor(np.ones((2, 2))), weight * 1.0
     for left in (plain, computed):  # as Python has it, x = x + y
         assert IN_PLACE[sign](left, other) is not left and (left.numpy() == 1).all()

@@ -36,7 +36,8 @@ def test_neighbours_are_told_kept_and_drawn(capsys):
     out = capsys.readouterr().out
     assert "5 words, 3 numbers each: animals.npz" in out
     assert "nearest to dog, by cosine:\n    0.927  puppy\n    0.050  cat\n" in out
-    assert [word for word, _ in results()["nearest"]["CAT"]] == ["kitten", "dog"]
+    assert [word for word, _ in results()["nearest"]["cat"]] == ["kitten", "dog"]
+    assert "nearest to cat (for CAT), by cosine:" in out
     table = np.array(list(ANIMALS.values()))
     cosine = results()["nearest"]["dog"][0][1]
     assert cosine == pytest.approx(geometry.cosine(table[0], table[2]), abs=1e-7)  # of float32

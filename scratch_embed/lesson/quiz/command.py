@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from scratch_embed.lesson import notes
 from scratch_embed.lesson.ask import read_answer
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import Asked, questions
@@ -191,6 +192,8 @@ def _score(right: int, wrong: list[Asked], seen: int) -> str:
     lines = [paint(f"{right} of {total} right{looked}.", "bold")]
     for number, title in {a.lesson.number: a.lesson.title for a in wrong}.items():
         lines += wrap(f"Read again: {title}: python -m lessons {number} --step", width())
-    if wrong:
+    if told := notes.unkept():
+        lines += wrap(told, width())
+    elif wrong:
         lines.append("Ask these again: python -m lessons quiz --missed")
     return spoken("\n" + "\n".join(lines))

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from scratch_embed.files import replacing, sentence
+from scratch_embed.lesson import notes
 from scratch_embed.lesson.proof import summary
 from scratch_embed.lesson.record import Failure, Options, Record
 from scratch_embed.lesson.tools import home, shown_path
@@ -42,6 +43,8 @@ def run_all(paths: list[Path], options: Options, quiet: bool = False) -> int:
             _keep_results(records[-1])
         elif records[-1].passed and not options.figures:
             marks.finish(path.stem, records[-1].kinds)
+    if not quiet and (told := notes.unkept()):
+        print(told, file=sys.stderr)
     if quiet:
         for record in records:
             _what_is_wrong(record)
@@ -82,6 +85,8 @@ def step_one(path: Path, options: Options) -> int:
     record = step_through(lesson, options)
     if record.passed and record.closed:
         marks.finish(path.stem, record.kinds)
+        if told := notes.unkept():
+            print(told)
         following = Course(path.parent).following(marks.finished())
         if following is not None:
             print(spoken(f"Next: python -m lessons {following} --step"))

@@ -75,6 +75,18 @@ def test_it_asks_judges_scores_and_remembers(quiz):
     assert "Nothing is missed" in quiz("--missed")[1]
 
 
+def test_what_cannot_be_remembered_is_told(quiz, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("where a folder would have to be")
+    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path / "file" / "state"))
+    out = " ".join(quiz("0", typed="17\nA\n")[1].split())
+    assert "1 of 2 right" in out and "--missed" not in out
+    assert "This is not remembered, for" in out and "cannot be written to: Not a directory." in out
+    assert main(quiz.folder, ["0", "1"]) == 0
+    assert "This is not remembered, for" in capsys.readouterr().err
+    monkeypatch.setenv("SCRATCH_EMBED_STATE", str(tmp_path / "state"))
+    assert "Ask these again" in quiz("0", typed="17\nA\n")[1]
+
+
 def test_a_line_that_was_worked_out_wrongly_is_asked_again(quiz):
     line = "h . cat = 0.6*0.8 + 0.1*(-0.2) + 0.3*0.4 = ?"
     vectors = "2h = 2 * [0.6, 0.1, 0.3] = ?"
