@@ -230,6 +230,8 @@ class RowGrad:
         return dense[place]
 
     def __getattr__(self, name: str):
+        if name in ("fill", "sort", "put", "partition", "resize"):  # a dense copy is thrown away
+            raise AttributeError(f"a RowGrad has no {name}: write to grad.values, of grad.rows")
         if hasattr(np.ndarray, name) and not name.startswith("_"):
             raise AttributeError(f"a RowGrad has no {name}: write grad.to_dense().{name}")
         raise AttributeError(f"'RowGrad' object has no attribute {name!r}")

@@ -299,5 +299,7 @@ def test_numpys_functions_and_brackets_take_the_dense_gradient(rows, rng):
         np.clip(grad, -1, 1, out=grad)
     with pytest.raises(AttributeError, match=r"no sum: write grad.to_dense\(\).sum"):
         grad.sum()
+    with pytest.raises(AttributeError, match=r"no fill: write to grad.values, of grad.rows"):
+        grad.fill(0)  # of a dense copy it would be thrown away
     with pytest.raises(AttributeError, match="no attribute 'vales'"):
         print(grad.vales)

@@ -42,7 +42,7 @@ def step_rows(
     """
     rows, order, starts = groups
     if not table.flags.writeable:
-        raise ValueError("table is read-only and cannot be moved; pass table.copy()")
+        raise ValueError("table is read-only and cannot be moved: write table = table.copy() first")
     if table.ndim != 2 or values.shape != (len(order), table.shape[1]):
         raise ValueError(
             f"values {values.shape} do not fit a table {table.shape} and groups of {len(order)} "

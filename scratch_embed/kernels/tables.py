@@ -90,7 +90,7 @@ def scatter_add(table: np.ndarray, ids, values) -> None:
         )
     table = _check_table(table)
     if not table.flags.writeable:
-        raise ValueError("table is read-only and cannot be added to; pass table.copy().")
+        raise ValueError("table is read-only and not added to: write table = table.copy() first.")
     whole, given = to_int64(ids, table.shape[0]), ids
     ids = np.empty(whole.size, np.int64)  # our own, which no other thread writes to meanwhile
     flat = whole if whole.ndim == 1 else whole.reshape(-1)
@@ -257,7 +257,8 @@ def check_dtype(array: np.ndarray, name: str) -> None:
     if array.dtype not in DTYPES:
         raise TypeError(
             f"{name} has dtype {array.dtype.str} ({array.dtype}), but must be float32, float64, "
-            f"complex64 or complex128 in native byte order: pass {name}.astype(np.float32)."
+            f"complex64 or complex128 in native byte order: write {name} = "
+            f"{name}.astype(np.float32) first."
         )
 
 

@@ -11,13 +11,14 @@ INSTEAD = {
     "permute": "t.transpose(axes)",
     "swapaxes": "t.transpose(axes)",
     "t": "t.T",
-    "clip": "low + relu(t - low) - relu(t - high) of functional",
-    "clamp": "low + relu(t - low) - relu(t - high) of functional",
+    "clip": "low + relu(t - low) - relu(t - high) of functional, rounded as low and high are",
+    "clamp": "low + relu(t - low) - relu(t - high) of functional, rounded as low and high are",
     "abs": "relu(t) + relu(-t) of functional",
     "pow": "t ** exponent",
     "dot": "t @ other",
     "mm": "t @ other",
-    "requires_grad_": "t.requires_grad = True",
+    "requires_grad_": "t.requires_grad = True, or False to freeze it",
+    "sort": "np.sort(t.numpy()), where the way back ends",
     "zero_grad": "t.grad = None, or optimizer.zero_grad()",
     "astype": "Tensor(t.numpy().astype(dtype)), where the way back ends",
     "to": "Tensor(t.numpy().astype(dtype)), where the way back ends",
@@ -28,7 +29,7 @@ INSTEAD = {
     **{
         name: f"t.numpy().{name}(), where the way back ends"
         for name in ("tolist", "max", "min", "argmax", "argmin", "std", "var", "round", "copy",
-                     "all", "any", "argsort", "sort", "cumsum", "prod", "nonzero")
+                     "all", "any", "argsort", "cumsum", "prod", "nonzero")
     },
 }  # fmt: skip
 

@@ -241,15 +241,15 @@ def _check_not_replacing(options: argparse.Namespace, command: str) -> None:
     and was another one: it may have taken hours."""
     ours, before = computing(options), finished(options.out)
     if maker(options.out) not in (None, command):
-        what, named = f"a run of {maker(options.out)}", "results.json"
+        what, way = f"a run of {maker(options.out)}", f"move {options.out} away"
     elif before is not None and before != ours:
         other = [
             f"{k} {x}" for k, x in before.items() if x != ours.get(k) and x not in (None, False)
         ]
-        what, named = f"a finished run with {', '.join(other) or 'other options'}", CHECKPOINT
+        what = f"a finished run with {', '.join(other) or 'other options'}"
+        way = f"remove {options.out / CHECKPOINT}"
     else:
         return
     raise ValueError(
-        f"{options.out} holds {what}, which would be written over: give another --out, or remove "
-        f"{options.out / named}"
+        f"{options.out} holds {what}, which would be written over: give another --out, or {way}"
     )

@@ -210,6 +210,21 @@ ALSO = {
     ),
 }
 SINCE = {
+    "finite_differences": (
+        """
+        def slopes(f, x, h):
+            g = np.zeros(x.shape)
+            for i in np.ndindex(x.shape):
+                x[i] += h
+                above = f(x)
+                x[i] -= 2 * h
+                below = f(x)
+                x[i] += h
+                g[i] = (above - below) / (2 * h)
+            return g
+        """,
+        "slopes changes its argument x in place",
+    ),
     "sinusoids": (
         """
         table = np.zeros((0, 0))
