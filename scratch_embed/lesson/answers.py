@@ -317,7 +317,8 @@ def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
     if None in figures or len(figures) != answer.size:
         many = "one number" if len(pieces) == 1 else f"{len(pieces)} numbers"
         found = f"you gave {many}" if pieces and None not in figures else "that is something else"
-        return Judgement(False, f"{answer.size} numbers are asked for, and {found}.")
+        asked = "1 number is" if answer.size == 1 else f"{answer.size} numbers are"
+        return Judgement(False, f"{asked} asked for, and {found}.")
     values = np.array([figure.value for figure in figures])
     near = CLOSE * np.abs(answer).max() if tolerance is None else tolerance
     near = max(near, _cancelled(parts))

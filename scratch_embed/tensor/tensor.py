@@ -19,9 +19,10 @@ from scratch_embed.tensor.calling import (
     plain,
     unchanged,
 )
+from scratch_embed.tensor.copying import check_pickled
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
 from scratch_embed.tensor.recording import recording
-from scratch_embed.tensor.tape import Node
+from scratch_embed.tensor.tape import Node, tape
 from scratch_embed.watch import clock, keep_all
 
 HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take
@@ -91,6 +92,11 @@ class Tensor(Readable):
             return ours(*inputs)
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         return on_numbers(getattr(ufunc, method), name, inputs, kwargs)
+
+    def __reduce_ex__(self, protocol):
+        """What pickle asks for. RecursionError for a long tape."""
+        check_pickled([*reversed(tape(self))])
+        return super().__reduce_ex__(protocol)
 
     # ---- operators: each a hand-written pair from ops/ -------------------------------------------
 

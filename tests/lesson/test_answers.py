@@ -113,6 +113,7 @@ def test_what_names_no_single_option(typed):
         ("many", 18, {}, "A number is asked for"), ("", 18, {}, "A number is asked for"),
         # vectors
         ("0.1", np.array([0.1, 0.2]), {}, "2 numbers are asked for, and you gave one number"),
+        ("1 2", np.array([0.1]), {}, "1 number is asked for, and you gave 2 numbers"),
         ("a b", np.array([0.1, 0.2]), {}, "2 numbers are asked for, and that is something else"),
         ("-.1 .2", np.array([0.1, -0.2]), {}, "every sign is the other one"),
         (".2 .1", np.array([0.1, 0.2]), {}, "another order"),

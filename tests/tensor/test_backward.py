@@ -473,3 +473,20 @@ def test_what_comes_while_gradients_are_set_leaves_none_of_them_set(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         loss.backward()
     assert [each.grad.tolist() for each in leaves] == [[1.0]] * 5
+
+
+def test_a_tape_too_long_for_a_pickle_is_told_and_a_wide_one_is_pickled():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    y = x
+    for _ in range(100):
+        y = y * 1.01
+    again = pickle.loads(pickle.dumps({"state": [y]}))["state"][0]
+    again.sum().backward()
+    assert np.array_equal(again.data, y.data)
+    y = y * 1.01
+    for held in (y, {"state": [y.sum()]}):
+        with pytest.raises(RecursionError, match=r"lines behind one another, and 100 at most"):
+            pickle.dumps(held)
+    assert np.array_equal(pickle.loads(pickle.dumps(y.detach())).data, y.data)
+    wide = sum((x * k for k in range(1, 60)), Tensor(0.0))  # a product and a sum each
+    assert pickle.loads(pickle.dumps(wide)).data.tolist() == wide.data.tolist()
