@@ -103,7 +103,7 @@ def _copy(value, turned: bool = False, moved: bool = False):
         return value
     copy = value.copy()
     if moved and copy.dtype.kind == "f":
-        copy *= 1.25
+        copy *= 0.75  # and not more: the largest numbers stay finite
         copy += np.where(copy < 0, -0.1, 0.1).astype(copy.dtype)
     if turned:
         copy = -copy if copy.dtype.kind == "f" else np.flip(copy).copy()
