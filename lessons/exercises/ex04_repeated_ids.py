@@ -53,7 +53,7 @@ def check(trial):
     trial.same("sum_repeats", ids=np.array([], dtype=np.int64), values=np.zeros((0, 2)))
     trial.lean("sum_repeats", 1e6, "it grows with the largest id",
                ids=np.array([1_000_000, 3]), values=np.ones((2, 8)))  # fmt: skip
-    apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next
+    apart = trial.apart  # what one row gets is nothing to the next
     trial.same("sum_repeats", by_row=True, ids=np.arange(4), values=apart)
     far = np.array([2**60 + 1, 3, 2**60, 2**60 + 1])  # of which floats hold some only
     trial.same("sum_repeats", ids=far, values=np.arange(8.0).reshape(4, 2))

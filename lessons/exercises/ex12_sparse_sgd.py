@@ -49,7 +49,7 @@ def check(trial):
     trial.same("sgd_step", mistakes=MISTAKES, E=turned, ids=ids, dout=dout, lr=0.1)
     none = {"ids": ids[:0], "dout": dout[:0]}
     trial.same("sgd_step", mistakes=MISTAKES, E=E, **none, lr=0.1)
-    apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next
+    apart = trial.apart  # what one row gets is nothing to the next
     trial.same("sgd_step", mistakes=MISTAKES, by_row=True, E=np.zeros((4, 1)), ids=np.arange(4),
                dout=apart, lr=1.0)  # fmt: skip
     trial.lean("sgd_step", 5e5, "it grows with the table and not with the batch",

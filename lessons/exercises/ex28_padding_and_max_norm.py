@@ -71,7 +71,7 @@ def check(trial):
         at = {"dout": dout, "ids": ids, "num_rows": 6, "padding_idx": pad}
         trial.same("padded_backward", mistakes=OF_INFINITY, **at)
         trial.same("shorten", mistakes=CHANGES, E=E, ids=ids, max_norm=max_norm)
-    apart = np.array([[1e17], [1.0], [-1e17], [1.0]])  # what one row gets is nothing to the next
+    apart = trial.apart  # what one row gets is nothing to the next
     trial.same("padded_backward", by_row=True, dout=apart, ids=np.arange(4), num_rows=5,
                padding_idx=4)  # fmt: skip
     near = np.array([[1.2, 0.0], [0.7, 0.0]])  # with their squares on other sides
