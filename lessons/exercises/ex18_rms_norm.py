@@ -63,9 +63,9 @@ def check(trial):
             x=x,
         )
     small = {"x": 1e-3 * x, "eps": 0.0}  # beside which any eps would be seen
-    trial.same("rms_norm", mistakes=NEVER_0, **small)
-    trial.same("rms_norm_backward", mistakes=NEVER_0_BACK, dout=rng.standard_normal(x.shape),
-               **small)  # fmt: skip
+    trial.same("rms_norm", mistakes=trial.never_0("rms_norm"), **small)
+    never_0, dout = trial.never_0("rms_norm_backward"), rng.standard_normal(x.shape)
+    trial.same("rms_norm_backward", mistakes=never_0, dout=dout, **small)
     x[0], x[1, 0] = 0, 0  # a row without any size, and one that begins with nothing
     trial.same("rms_norm", mistakes=FORWARD, x=x, eps=0.1)
     trial.same("rms_norm_backward", dout=rng.standard_normal(x.shape), x=x, eps=0.1)
@@ -120,16 +120,3 @@ def _mistakes(x, eps):
         ("rms_norm_backward adds eps to the root: it belongs under it", r"\beps\b"):
             lambda dout: bare(dout, np.sqrt(_mean(x)) + eps),
     }  # fmt: skip
-
-
-INSTEAD = 1e-12, 1e-8, 1e-6, 1e-5
-NEVER_0 = {
-    (f"rms_norm takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda x, eps, other=other: rms_norm(x, eps or other)
-    for other in INSTEAD
-}  # fmt: skip
-NEVER_0_BACK = {
-    (f"rms_norm_backward takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda dout, x, eps, other=other: rms_norm_backward(dout, x, eps or other)
-    for other in INSTEAD
-}  # fmt: skip

@@ -68,9 +68,9 @@ def check(trial):
             x=x,
         )
     small = {"x": 1e-3 * x, "eps": 0.0}  # beside which any eps would be seen
-    trial.same("standardize", mistakes=NEVER_0, **small)
-    trial.same("standardize_backward", mistakes=NEVER_0_BACK, dn=rng.standard_normal(x.shape),
-               **small)  # fmt: skip
+    trial.same("standardize", mistakes=trial.never_0("standardize"), **small)
+    never_0, dn = trial.never_0("standardize_backward"), rng.standard_normal(x.shape)
+    trial.same("standardize_backward", mistakes=never_0, dn=dn, **small)
     x[0] = 1  # a row without any variance
     for far in (x, x + 1e5):  # far from 0 the difference of two squares is mostly rounding
         trial.same("standardize", mistakes=FORWARD, x=far, eps=0.1)
@@ -113,16 +113,3 @@ def _mistakes(x, eps):
         "standardize_backward lacks the path through the mean": wrong(0, 1),
         "standardize_backward takes sums over a row where means belong": wrong(1, 1, np.sum),
     }
-
-
-INSTEAD = 1e-12, 1e-8, 1e-6, 1e-5
-NEVER_0 = {
-    (f"standardize takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda x, eps, other=other: standardize(x, eps or other)
-    for other in INSTEAD
-}  # fmt: skip
-NEVER_0_BACK = {
-    (f"standardize_backward takes {other:g} for an eps of 0", r"eps or|max\("):
-        lambda dn, x, eps, other=other: standardize_backward(dn, x, eps or other)
-    for other in INSTEAD
-}  # fmt: skip

@@ -74,6 +74,8 @@ def check(trial):
     apart = trial.apart  # what one row gets is nothing to the next
     trial.same("padded_backward", by_row=True, dout=apart, ids=np.arange(4), num_rows=5,
                padding_idx=4)  # fmt: skip
+    dout = rng.standard_normal((6, 3))
+    trial.same("padded_backward", dout=dout, ids=ids, num_rows=6, padding_idx=0)  # it is an id, too
     near = np.array([[1.2, 0.0], [0.7, 0.0]])  # with their squares on other sides
     for max_norm in (1.4, 0.6):
         trial.same("shorten", mistakes=CHANGES, E=near, ids=np.array([0, 1]), max_norm=max_norm)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.walk import Part, answers, changes_saved, plain, same_bits
+from scratch_embed.tensor import Node
 
 
 def unsteady(point) -> list[Cause]:
@@ -123,25 +126,31 @@ def left_behind(parts: list[Part]) -> list[Cause]:
     """Operations whose backward answers otherwise once their forward has run on other numbers, as
     it does on the next batch: self.x is another one then."""
     found = {}
-    for part in parts:
-        given = [_copy(plain(value), moved=True) for value in part.node.inputs]
-        before = _answer(part, part.dout.copy(order="K"))
+    for _, inputs in groupby(parts, key=lambda part: id(part.node)):
+        node, dout, *_ = next(inputs)
+        given = [_copy(plain(value), moved=True) for value in node.inputs]
+        before = _gradients(node, dout)
         try:
             with np.errstate(all="ignore"):
-                part.node.forward(*given, **part.node.options)
-                after = _answer(part, part.dout.copy(order="K"))
-                part.node.forward(*map(plain, part.node.inputs), **part.node.options)
+                node.forward(*given, **node.options)
+                after = _gradients(node, dout)
+                node.forward(*map(plain, node.inputs), **node.options)
         except Exception:  # noqa: BLE001, S112  it does not take other numbers
             continue
-        if not same_bits(before, after):
-            op = part.node.name
+        if len(before) != len(after) or not all(map(same_bits, before, after)):
             sentence = (
-                f"{half(op)} answers otherwise once {op} has run on other numbers: it reads what "
-                "every forward writes anew, in an attribute, a global or one array for all; make "
-                "what backward needs new each time, and hand it over as what forward saves"
+                f"{half(node.name)} answers otherwise once {node.name} has run on other numbers: "
+                "it reads what every forward writes anew, in an attribute, a global or one array "
+                "for all; make what backward needs new each time, and hand it over as what "
+                "forward saves"
             )
-            found[op] = Cause("state outside", op, sentence)
+            found[node.name] = Cause("state outside", node.name, sentence)
     return list(found.values())
+
+
+def _gradients(node: Node, dout: np.ndarray) -> list[np.ndarray]:
+    """What its backward hands to each of its inputs, in arrays of their own."""
+    return [np.array(np.asarray(grad)) for _, _, grad in node.gradients(dout.copy(order="K"))]
 
 
 def reused(point) -> list[Cause]:

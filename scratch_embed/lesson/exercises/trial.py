@@ -27,7 +27,7 @@ import numpy as np
 
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.lesson.exercises.asked import KEPT, Asked, copies
-from scratch_embed.lesson.exercises.compare import Wrong, difference, told
+from scratch_embed.lesson.exercises.compare import RTOL, Wrong, difference, told
 from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.tensor import Tensor, differentiable
 
@@ -116,6 +116,15 @@ class Trial:
         self._cases += 1
         self.found["random cases"] = f"{self._cases} agree"
 
+    def never_0(self, name: str) -> dict[tuple, Callable]:
+        """The mistakes of a function that takes a small number where eps is 0."""
+        ours = getattr(self.yours, name).ours
+        return {
+            (f"{name} takes {small:g} for an eps of 0", r"eps or|max\("):
+                lambda eps, small=small, **given: ours(**given, eps=eps or small)
+            for small in (1e-12, 1e-8, 1e-6, 1e-5)
+        }  # fmt: skip
+
     def raises(self, name: str, error: type[Exception], because: str, **arguments: Any) -> None:
         """The learner's function must refuse these arguments with `error`."""
         try:
@@ -165,7 +174,7 @@ class Trial:
             wrong = _gradient_wrong(name, report, constants, self._known(name, mistakes, same))
             wrong.result = _first_input_wrong(report, list(tensors))
             raise wrong
-        _check_double(name, back(dout))
+        _check_double(name, back(dout), report)
         self._was_right(name, mistakes, same)
         self._checks += 1
         self._entries += len(report.rows)
@@ -262,13 +271,16 @@ def _off(known: str | tuple | None, off: str, arguments: Mapping[str, Any]) -> W
     return Wrong(sentence or off, detail, named=known is not None, pattern=pattern)
 
 
-def _check_double(name: str, gradients: Any) -> None:
+def _check_double(name: str, gradients: Any, report) -> None:
     """Gradcheck takes float32 for what it can tell; what is asked for here is float64."""
-    for grad in gradients if isinstance(gradients, tuple) else (gradients,):
-        dtype = np.asarray(grad).dtype
-        if dtype.kind == "f" and dtype.itemsize < 8:
-            sentence = f"the gradient of {name} is rounded to {dtype}, compute in float64"
-            raise Wrong(sentence, named=True, pattern=r"float(32|16)|['\"]f[42]['\"]|single|half")
+    arrays = map(np.asarray, gradients if isinstance(gradients, tuple) else (gradients,))
+    found = {str(a.dtype) for a in arrays if a.dtype.kind == "f" and a.dtype.itemsize < 8}
+    largest = max((abs(row.numeric) for row in report.rows), default=0.0)
+    if any(row.difference > RTOL * largest + row.noise for row in report.rows):
+        found = found or {"single precision on the way"}
+    if found:
+        sentence = f"the gradient of {name} is rounded to {min(found)}, compute in float64"
+        raise Wrong(sentence, named=True, pattern=r"float(32|16)|['\"]f[42]['\"]|single|half")
 
 
 def _first_wrong(got: Any, expected: Any, by_row: bool) -> int | None:

@@ -210,6 +210,28 @@ ALSO = {
     ),
 }
 SINCE = {
+    "attention_backward": (
+        """
+        def attention_backward(dout, q, k, v):
+            root = np.sqrt(q.shape[1])
+            e = np.exp(q @ k.T / root)
+            p = (e / e.sum(axis=1, keepdims=True)).astype("f4").astype(float)
+            dp = dout @ v.T
+            ds = p * (dp - (dp * p).sum(axis=1, keepdims=True))
+            return ds @ k / root, ds.T @ q / root, p.T @ dout
+        """,
+        "is rounded to single precision on the way",
+    ),
+    "tied_logits": (
+        """
+        def logits_forward(h, E):
+            return h @ E.T
+        def logits_backward(dlogits, h, E):
+            dE = np.einsum("nv,nd->vd", dlogits, h.astype(np.float32).astype(float))
+            return dlogits @ E, dE
+        """,
+        "is rounded to single precision on the way",
+    ),
     "finite_differences": (
         """
         def slopes(f, x, h):
