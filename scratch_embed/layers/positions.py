@@ -144,7 +144,7 @@ def _factor(scale: str | float, dim: int) -> float:
             names = ", ".join(repr(name) for name in SCALES)
             raise ValueError(f"scale is {scale!r}; it must be {names}, or a number")
         return float(SCALES[scale](dim))
-    if not (is_real(scale) and np.isfinite(scale)):
+    if not (is_real(scale) and -np.inf < scale < np.inf):
         raise ValueError(f"scale is {scale!r}; it must be finite")
     return float(scale)
 

@@ -62,7 +62,7 @@ def attention_forward(
     _check(q, k, v)
     if scale is None:
         scale = q.shape[-1] ** -0.5
-    if not (is_real(scale) and np.isfinite(scale)):
+    if not (is_real(scale) and -np.inf < scale < np.inf):
         raise ValueError(f"scale is {scale!r}; it must be a finite number, or None")
     scale = float(scale)
     scores = q @ k.swapaxes(-1, -2)

@@ -58,7 +58,8 @@ def fold_forward(
     """
     patches = np.asarray(patches)
     side = check_count(patch_size, "patch_size")
-    saved = PatchesSaved(tuple(np.atleast_1d(shape).tolist()), side)
+    sizes = shape if np.ndim(shape) else (shape,)
+    saved = PatchesSaved(tuple(check_count(n, "a size in shape", least=0) for n in sizes), side)
     expected = patches_shape(*saved)
     if patches.shape != expected:
         raise ValueError(

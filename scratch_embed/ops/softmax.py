@@ -74,8 +74,9 @@ def _total(values: np.ndarray, axis: int) -> np.ndarray:
 
 def _shifted(logits: np.ndarray, axis: int) -> np.ndarray:
     logits = floating(logits, "logits")
-    if axis not in range(-logits.ndim, logits.ndim):
-        raise ValueError(f"axis is {axis}; logits of shape {logits.shape} have no such axis")
+    whole = isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)
+    if not whole or axis not in range(-logits.ndim, logits.ndim):
+        raise ValueError(f"axis is {axis!r}; logits of shape {logits.shape} have no such axis")
     if not logits.shape[axis]:
         raise ValueError(
             f"logits have shape {logits.shape}: along axis {axis} there is nothing to share "

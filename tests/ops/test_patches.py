@@ -46,6 +46,14 @@ def test_fold_undoes_unfold_and_is_its_adjoint(shape):
     assert np.vdot(patches, r) == pytest.approx(np.vdot(image, unfold_backward(r, saved)))
 
 
+@pytest.mark.parametrize("shape", [(1, 3, 4.0, 4), (1, 3, "4", 4), (1, 3, -4, -4), None])
+def test_the_shape_of_images_holds_whole_numbers(shape):
+    with pytest.raises(ValueError, match="a size in shape is .*must be a whole number"):
+        fold_forward(np.ones((1, 4, 12)), shape, 2)
+    whole = np.array([1, 3, 4, 4])
+    assert fold_forward(np.ones((1, 4, 12)), whole, 2)[0].shape == (1, 3, 4, 4)
+
+
 def test_a_grey_picture_needs_no_channel_axis_where_there_is_one_channel():
     layer = PatchEmbed((4, 6), 2, 1, 5, rng=1)
     grey = np.random.default_rng(0).random((4, 6))

@@ -58,7 +58,7 @@ def test_an_empty_batch_is_empty_and_nothing_to_share_among_is_explained():
     for name in ("softmax", "log_softmax"):
         with pytest.raises(ValueError, match=r"shape \(2, 0\): along axis -1 there is nothing"):
             getattr(F, name)(np.ones((2, 0)))
-        for axis in (2, -3, None, (0, 1)):
+        for axis in (2, -3, None, (0, 1), 1.0, True):
             with pytest.raises(ValueError, match=r"axis is .*shape \(2, 3\) have no such axis"):
                 getattr(F, name)(np.ones((2, 3)), axis=axis)
         with pytest.raises(ValueError, match="axis is -1; logits of shape"):
