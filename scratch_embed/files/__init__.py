@@ -18,7 +18,7 @@ from scratch_embed.files.reading import (
     read_array,
     read_bytes,
 )
-from scratch_embed.files.regular import sentence
+from scratch_embed.files.regular import refuse_tilde, sentence
 from scratch_embed.files.writing import check_ending, check_writable, replacing, reserve
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "open_regular",
     "read_array",
     "read_bytes",
+    "refuse_tilde",
     "replacing",
     "reserve",
     "sentence",

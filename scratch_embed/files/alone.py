@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from scratch_embed.files.regular import refuse_tilde
+
 try:
     import fcntl
 except ImportError:  # Windows, where a folder cannot be locked
@@ -21,6 +23,7 @@ def alone_in(folder: str | os.PathLike) -> Iterator[None]:
     when another block has it; does nothing where folders cannot be locked.
     """
     folder = Path(folder)
+    refuse_tilde(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 SPECIAL = {
     stat.S_IFIFO: "a pipe",
@@ -23,6 +24,16 @@ def refuse_special(path: str | os.PathLike, mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = SPECIAL.get(stat.S_IFMT(mode), "something else")
         raise OSError(f"{path} is {kind}, not a file on a disk. Name a regular file.")
+
+
+def refuse_tilde(path: str | os.PathLike) -> None:
+    """Raise ValueError for ~ and what lies in it: only a shell takes that for the home folder, and
+    here a folder of that name would be made."""
+    if Path(path).parts[:1] == ("~",):
+        raise ValueError(
+            f"{path} begins with ~, which only a shell takes for your home folder: write "
+            "os.path.expanduser(path)"
+        )
 
 
 def sentence(error: OSError) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from scratch_embed.files.regular import refuse_special
+from scratch_embed.files.regular import refuse_special, refuse_tilde
 from scratch_embed.files.temporary import temporary_beside
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
@@ -92,6 +92,7 @@ def _no_room(number: int, size: int, free: int, path: str | os.PathLike) -> OSEr
 def _target(path: str | os.PathLike, new: bool = False) -> Path:
     """The file that `path` stands for, links followed; its folder is there, and it is no device."""
     path = Path(path)
+    refuse_tilde(path)
     if new:
         if os.path.lexists(path):
             raise FileExistsError(f"{path} exists, and is not overwritten.")

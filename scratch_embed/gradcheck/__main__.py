@@ -53,6 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.figure and not options.study:
         parser.error("--figure is the picture of --study: give --study too")
     figure = options.figure or Path("build/figures") / f"gradcheck_{options.op}.png"
+    figure = figure.expanduser()  # a shell leaves the ~ of --figure=~/x.png to us
     if options.study:
         check_ending(figure, ENDINGS)
         check_writable(figure)

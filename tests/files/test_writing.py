@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 
-from scratch_embed.files import check_writable, replacing, reserve
+from scratch_embed.files import alone_in, check_writable, replacing, reserve
 from scratch_embed.files.regular import refuse_special
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -80,6 +80,16 @@ def test_folders_are_made_and_long_names_fit(tmp_path):
     name = "n" * 251 + ".txt"  # 255 letters, all that a system takes
     write(tmp_path / "a" / "b" / name)
     assert names(tmp_path / "a" / "b") == [name]
+
+
+def test_a_home_folder_that_no_shell_has_put_in_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for start in (lambda: write("~/x.txt"), lambda: alone_in("~").__enter__()):
+        with pytest.raises(ValueError, match=r"begins with ~.*os\.path\.expanduser"):
+            start()
+    assert names(tmp_path) == []
+    write("~x.txt")
+    assert names(tmp_path) == ["~x.txt"]
 
 
 @posix

@@ -72,6 +72,12 @@ def parsed(tmp_path, *words):
     return command.parse(made(), ["--out", str(tmp_path), *words])
 
 
+def test_the_home_folder_that_a_shell_leaves_after_an_equals_sign(tmp_path, monkeypatch):
+    for name in ("HOME", "USERPROFILE"):  # of Linux and macOS, and of Windows
+        monkeypatch.setenv(name, str(tmp_path))
+    assert command.parse(made(), ["--out=~/runs"]).options.out == tmp_path / "runs"
+
+
 def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):
     begun = parsed(tmp_path, "--steps", "9", "--seed", "4", "--resume")
     assert begun.saved == {} and "so this run begins" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from os.path import expanduser
 from pathlib import Path
 
 from tqdm import tqdm
@@ -66,7 +67,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     made.add_argument("name", nargs="?", help="its name or number")
-    made.add_argument("--folder", default=FOLDER, help="where your files are (exercises)")
+    made.add_argument(
+        "--folder", type=expanduser, default=FOLDER, help="where your files are (exercises)"
+    )
     made.add_argument("--hint", action="store_true", help="show one hint more")
     made.add_argument("--solution", action="store_true", help="show all hints and the solution")
     made.add_argument("--all", action="store_true", help="check every file that you have begun")

@@ -18,6 +18,7 @@ from scratch_embed.lesson.exercises.exercise import Exercise
 from scratch_embed.lesson.usage import spoken
 
 PLAIN = re.compile(r"[\w./:-]+")  # means itself to every shell
+IMPORT, WORD = re.compile(r"\b(?:import|from)\s(.*)"), re.compile(r"\w+")
 FOLDER, NOTE = "exercises", ".progress.json"
 NOT_BEGUN, UNCHECKED, NOT_YET, SOLVED = "not begun", "not checked yet", "not yet right", "solved"
 
@@ -64,10 +65,10 @@ class Desk:
         self._change(exercise, checked=checked, passed=passed)
 
     def fingerprint(self, exercise: Exercise) -> str:
-        """Of the learner's file and the exercise: an edit of either makes a check out of date."""
-        path = self.path(exercise)
-        content = path.read_bytes() if path.is_file() else b""
-        return hashlib.sha256(content + b"\0" + exercise.source.encode()).hexdigest()
+        """Of the learner's file, those beside it that it imports, and the exercise: an edit of any
+        makes a check out of date."""
+        sources = [*_with_imports(self.path(exercise)), exercise.source.encode()]
+        return hashlib.sha256(b"\0".join(sources)).hexdigest()
 
     def hints_shown(self, exercise: Exercise) -> int:
         shown = self._of(exercise).get("hints")
@@ -99,6 +100,18 @@ class Desk:
     def _write(self) -> None:
         with replacing(self.folder / NOTE) as temporary:
             temporary.write_text(json.dumps(self._note, indent=1), encoding="utf-8")
+
+
+def _with_imports(path: Path) -> list[bytes]:
+    """What a file holds, and those in its folder that it may import, one from the other."""
+    found, named = {}, [path]
+    while named:
+        at = named.pop()
+        if at not in found and (at == path or at.is_file()):
+            found[at] = at.read_bytes() if at.is_file() else b""
+            lines = IMPORT.findall(found[at].decode("utf-8", "replace"))
+            named += [at.with_name(f"{name}.py") for name in WORD.findall(" ".join(lines))]
+    return [found[at] for at in sorted(found, key=lambda at: (at != path, at))]
 
 
 def _quoted(path: Path) -> str:

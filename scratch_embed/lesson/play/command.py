@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from os.path import expanduser
 
 from scratch_embed.files import check_ending, check_writable, sentence
 from scratch_embed.lesson.usage import Parser, UsageError, spoken
@@ -21,6 +22,12 @@ python -m lessons play lookup --window         a window instead of the browser
 A FILE that is there is replaced.
 """
 
+WRITTEN = {
+    "--html": "write a page with every state in it",
+    "--png": "write one state as a picture",
+    "--gif": "write what Play shows as a moving picture",
+}
+
 
 def main(argv: list[str]) -> int:
     """Returns 0; UsageError for a wrong name or value."""
@@ -33,9 +40,8 @@ def main(argv: list[str]) -> int:
     made.add_argument("name", nargs="?", help="which simulation")
     made.add_argument("--set", action="append", default=[], metavar="CONTROL=VALUE",
                       help="how it opens (may be given more than once)")  # fmt: skip
-    made.add_argument("--html", metavar="FILE", help="write a page with every state in it")
-    made.add_argument("--png", metavar="FILE", help="write one state as a picture")
-    made.add_argument("--gif", metavar="FILE", help="write what Play shows as a moving picture")
+    for flag, told in WRITTEN.items():  # a shell leaves the ~ of --png=~/x.png to us
+        made.add_argument(flag, type=expanduser, metavar="FILE", help=told)
     made.add_argument("--window", action="store_true", help="open a window")
     made.add_argument("--port", type=int, help="of the local server (a free one when none is said)")
     made.add_argument("--no-browser", action="store_true", help="only print the address")

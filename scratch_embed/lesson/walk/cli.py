@@ -7,6 +7,7 @@ import builtins
 import difflib
 import os
 import sys
+from os.path import expanduser
 from pathlib import Path
 
 from scratch_embed.ending import STOPPED, UNREAD, open_streams, silence
@@ -53,9 +54,10 @@ def parser(script: str | None = None) -> Parser:
     made.add_argument("--trace", action="store_true", help="walk through its backward")
     made.add_argument("--quiet", action="store_true", help="print only what is wrong")
     made.add_argument("--quick", action="store_true", help="smaller experiments")
-    made.add_argument("--text", metavar="FILE", help="read this text instead of the standard one")
+    text = "read this text instead of the standard one"
+    made.add_argument("--text", type=expanduser, metavar="FILE", help=text)
     ledger = "write every verdict to this file as JSON; what it held is replaced"
-    made.add_argument("--ledger", metavar="FILE", help=ledger)
+    made.add_argument("--ledger", type=expanduser, metavar="FILE", help=ledger)
     return made
 
 

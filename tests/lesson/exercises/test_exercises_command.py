@@ -177,6 +177,18 @@ def test_solved_holds_for_the_file_that_was_checked(tmp_path):
     assert Desk(tmp_path).state(exercise) == "not checked yet"
 
 
+def test_solved_holds_for_the_files_that_it_imports(tmp_path):
+    exercise, desk = EXERCISES[NAME], Desk(tmp_path)
+    desk.path(exercise).write_text("from mine import lookup_backward\n", encoding="utf-8")
+    for name, text in [("mine", "import deeper as d\n"), ("deeper", RIGHT), ("other", RIGHT)]:
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    desk.remember(exercise, desk.fingerprint(exercise), passed=True)
+    (tmp_path / "other.py").write_text("", encoding="utf-8")
+    assert desk.state(exercise) == "solved"
+    (tmp_path / "deeper.py").write_text("", encoding="utf-8")
+    assert desk.state(exercise) == "not checked yet"
+
+
 def test_an_edit_during_the_check_is_not_checked_and_another_check_is_not_forgotten(
     ask, tmp_path, monkeypatch
 ):
