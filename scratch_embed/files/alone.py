@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scratch_embed.files.regular import refuse_tilde
+from scratch_embed.files.regular import no_empty_folders, refuse_tilde
 
 try:
     import fcntl
@@ -17,14 +17,22 @@ except ImportError:  # Windows, where a folder cannot be locked
 
 @contextmanager
 def alone_in(folder: str | os.PathLike) -> Iterator[None]:
-    """Be the only one in such a block with this folder, which is made if it is not there.
+    """Be the only one in such a block with this folder, which is made if it is not there, and goes
+    again if nothing came into it.
 
     The system lets go of the lock when the process ends, however it ends. Raises BlockingIOError
     when another block has it; does nothing where folders cannot be locked.
     """
     folder = Path(folder)
     refuse_tilde(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    with no_empty_folders(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            yield
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
     if fcntl is None:
         yield
         return

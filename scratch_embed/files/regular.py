@@ -1,9 +1,14 @@
-"""Only regular files are read and replaced: a pipe may never answer, and a device never ends."""
+"""Only regular files are read and replaced: a pipe may never answer, and a device never ends.
+
+Folders are made on the way to them, and go again where nothing came into them.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SPECIAL = {
@@ -34,6 +39,19 @@ def refuse_tilde(path: str | os.PathLike) -> None:
             f"{path} begins with ~, which only a shell takes for your home folder: write "
             "os.path.expanduser(path)"
         )
+
+
+@contextmanager
+def no_empty_folders(folder: str | os.PathLike) -> Iterator[None]:
+    """A block at whose end `folder` and those above it are gone if it made them and they are
+    empty: what is refused leaves nothing behind."""
+    missing = [path for path in (Path(folder), *Path(folder).parents) if not os.path.exists(path)]
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # of the first that holds something
+            for path in missing:
+                path.rmdir()
 
 
 def sentence(error: OSError) -> str:

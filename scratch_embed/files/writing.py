@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from scratch_embed.files.regular import refuse_special, refuse_tilde
+from scratch_embed.files.regular import no_empty_folders, refuse_special, refuse_tilde
 from scratch_embed.files.temporary import temporary_beside
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike, new: bool = False) -> Iterator[Path]:
 
 def check_writable(path: str | os.PathLike) -> None:
     """Raise what `replacing(path)` would raise, before hours of work are spent on the content."""
-    with temporary_beside(_target(path)):
+    with no_empty_folders(Path(path).parent), temporary_beside(_target(path)):
         pass
 
 

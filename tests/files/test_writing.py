@@ -92,6 +92,17 @@ def test_a_home_folder_that_no_shell_has_put_in_is_refused(tmp_path, monkeypatch
     assert names(tmp_path) == ["~x.txt"]
 
 
+def test_folders_that_nothing_comes_into_go_again(tmp_path):
+    (tmp_path / "there").mkdir()
+    check_writable(tmp_path / "there" / "a" / "b" / "x.txt")
+    with alone_in(tmp_path / "there" / "a" / "c"):
+        assert names(tmp_path / "there" / "a") == ["c"]
+    assert names(tmp_path) == ["there"] and names(tmp_path / "there") == []
+    with alone_in(tmp_path / "there" / "a" / "c"):
+        write(tmp_path / "there" / "a" / "x.txt")
+    assert names(tmp_path / "there" / "a") == ["x.txt"]
+
+
 @posix
 def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
     (tmp_path / "there").mkdir()
@@ -146,7 +157,7 @@ def test_a_writer_that_fails_is_told_early_and_leaves_nothing(tmp_path):
     check_writable(tmp_path / "folder" / "new")
     with pytest.raises(OSError, match="file"):
         check_writable(tmp_path / "file" / "new")
-    assert names(tmp_path) == ["file", "folder"] and names(tmp_path / "folder") == []
+    assert names(tmp_path) == ["file"]
 
 
 # ---- new files -----------------------------------------------------------------------------------
