@@ -138,14 +138,19 @@ class Learning:
 
     def check(self, loss: float) -> float:
         """The loss; FloatingPointError for one that is no finite number."""
-        if not math.isfinite(loss):
-            rates = sorted({group["lr"] for group in self.optimizer.param_groups})
-            told = " or ".join(f"{rate:g}" for rate in rates)
+        if math.isfinite(loss):
+            return loss
+        if not self.step:  # which no rate has led astray
             raise FloatingPointError(
-                f"after {self.step:,} steps the loss or its gradient is no finite number: the rate "
-                f"{told} is too large, begin again with a smaller one"
+                "before the first step the loss or its gradient is no finite number: look for nan "
+                "and inf in the data and the weights, and for what is too large in the loss"
             )
-        return loss
+        rates = sorted({group["lr"] for group in self.optimizer.param_groups})
+        told = " or ".join(f"{rate:g}" for rate in rates)
+        raise FloatingPointError(
+            f"after {self.step:,} steps the loss or its gradient is no finite number: where the "
+            f"data hold no nan, the rate {told} is too large, begin again with a smaller one"
+        )
 
     def state_dict(self) -> dict:
         """What a checkpoint holds."""

@@ -136,6 +136,14 @@ def test_gradients_may_be_shortened_to_nothing_and_a_rate_is_a_function():
             Learning(model, rule, 0, model.loss, **more)
 
 
+def test_before_the_first_step_no_rate_is_to_blame():
+    model = Two()
+    model.a.data[0] = np.nan
+    learning = Learning(model, SGD(model.parameters(), lr=1e-9), 0, model.loss)
+    with pytest.raises(FloatingPointError, match="before the first step .* look for nan"):
+        learning.take()
+
+
 def test_a_loss_that_is_no_number_is_told_with_the_rates_of_all_groups():
     model = Two()
     rule = SGD([{"params": [model.a], "lr": 1e200}, {"params": [model.b], "lr": 0.5}], lr=1.0)
