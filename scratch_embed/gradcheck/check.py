@@ -9,9 +9,9 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.beside import wrong_aside
+from scratch_embed.gradcheck.beside import elsewhere, wrong_aside, wrong_elsewhere
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.data import check_tensors, holding
+from scratch_embed.gradcheck.data import check_tensors, holding, moved
 from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
@@ -24,9 +24,15 @@ from scratch_embed.tensor.recording import recording, whole
 from scratch_embed.watch import watching
 
 MODES = ("elementwise", "directional")
+SEEN_THERE = 50  # entries of each tensor, where one look has shown that something is wrong
 NOT_BESIDE = (
     "a little beside this point, off the kinks that hide it here, the gradient of {} is not the "
     "slope along a random direction: check there"
+)
+NOT_ELSEWHERE = (
+    "at other numbers, 0.6 to 0.9 times these and some 0.1 further from 0, the gradient of {} is "
+    "not the slope: a factor that is 1 here, or a term that is 0, may be left out; check at random "
+    "numbers"
 )
 
 
@@ -61,7 +67,8 @@ def gradcheck(
         direction, which is fast; if it disagrees, an elementwise check follows.
 
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
-    when fn or backward answers otherwise the second time, or backward for another cotangent. Below
+    when fn or backward answers otherwise the second time, or backward for another cotangent, or is
+    wrong at other numbers, where a gamma is not 1 any more: a random direction tells that. Below
     1e-12 what rounding of L hides counts as 0: inputs of some 0.1 to 10 tell most.
 
     Raises ValueError for a method, mode, rtol or max_entries that cannot be, and a computed tensor;
@@ -78,28 +85,40 @@ def gradcheck(
     # `Point` looks for writes in place itself, bit by bit.
     with watching(0), whole(), holding([t for t in dict.fromkeys(tensors) if t.dtype.kind == "f"]):
         point, called = Point(fn, tensors, rng), name or getattr(fn, "__name__", "fn")
-        judged = partial(compare, point, methods, rtol=rtol, name=called, seed=seed)
+        judged = partial(compare, methods=methods, rtol=rtol, name=called, seed=seed)
         # Along a direction a row could grow past its max_norm, so such tables go entry by entry.
         directional = mode == "directional" and not point.original
-        quick = judged(_directions(point, rng)) if directional else None
+        quick = judged(point, places=_directions(point, rng)) if directional else None
         if quick and not quick.blind:
-            return _closed(point, quick)
-        report = judged(_entries(point, max_entries, rng))
+            return _closed(point, quick, judged)
+        report = judged(point, places=_entries(point, max_entries, rng))
         all_seen = len(report.rows) >= sum(tensor.size for tensor in point.checked)
         if quick is not None and not quick.agrees and report.passed and not all_seen:
             return quick  # the entries looked at do not say where
-        return _closed(point, report)
+        return _closed(point, report, judged)
 
 
 @np.errstate(all="ignore")  # as in `compare`
-def _closed(point: Point, report: Report) -> Report:
-    """The report with what is asked at its end: beside kinks that hide a direction, and for causes
-    of what is wrong."""
+def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Report:
+    """The report with what is asked at its end: beside kinks that hide a direction, at other
+    numbers, and for causes of what is wrong."""
     if report.passed and (report.blind or report.excused):
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
-    if not report.agrees or point.coarse and not report.told:
+    elif report.passed and wrong_elsewhere(point):
+        with moved(point.checked, elsewhere(point.checked)):
+            _look_there(report, Point(point.fn, point.tensors, stream(0)), judged)
+    if not report.agrees and not report.causes or point.coarse and not report.told:
         report.causes = _causes(point, report)
     return report
+
+
+def _look_there(report: Report, there: Point, judged: Callable[..., Report]) -> None:
+    """Add to the report what another point shows, if more than the rounding there is wrong."""
+    rows = judged(there, places=_entries(there, SEEN_THERE, stream(0))).rows
+    wrong = [row.parameter for row in rows if not row.passed]
+    if wrong:
+        report.problems += map(NOT_ELSEWHERE.format, dict.fromkeys(wrong))
+        report.causes = diagnose(there)
 
 
 def _causes(point: Point, report: Report) -> list[Cause]:

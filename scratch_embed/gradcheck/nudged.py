@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
@@ -90,9 +92,17 @@ def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[f
     """By the complex step; None where it cannot be taken."""
     try:
         with holding([tensor], np.complex128), no_casts():
-            return [complex_step(Line(loss, tensor, i, edits=True), 0.0).value for i in places]
+            lines = (Line(loss, tensor, i, edits=True) for i in _shown(places))
+            return [complex_step(line, 0.0).value for line in lines]
     except Exception:  # noqa: BLE001  a learner's own forward refuses them as it likes
         return None
+
+
+def _shown(places: list[tuple]) -> Iterable[tuple]:
+    """The entries, with a bar at a terminal where it takes longer than one waits for."""
+    from tqdm import tqdm
+
+    return tqdm(places, desc="each entry by itself", delay=2, disable=None, leave=False)
 
 
 def is_analytic(loss: Loss, tensor: Tensor) -> bool:

@@ -1,0 +1,84 @@
+"""A backward that is right at the numbers given may be wrong at all others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scratch_embed import Tensor, differentiable
+from scratch_embed.gradcheck import gradcheck
+from tests.gradcheck.leaves import of
+
+
+def layer_norm_forward(x, gamma, beta):
+    centered = x - x.mean(axis=-1, keepdims=True)
+    std = np.sqrt((centered**2).mean(axis=-1, keepdims=True) + 1e-5)
+    return centered / std * gamma + beta, (centered / std, std, gamma)
+
+
+def layer_norm_backward(dout, saved, forgets=False):
+    n, std, gamma = saved
+    dn = dout if forgets else dout * gamma
+    shared = dn.mean(axis=-1, keepdims=True) + n * (dn * n).mean(axis=-1, keepdims=True)
+    return (dn - shared) / std, (dout * n).sum(axis=0), dout.sum(axis=0)
+
+
+def named(name, numbers):
+    return Tensor(numbers, requires_grad=True, name=name)
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_a_factor_that_is_1_at_first_is_missed_when_it_is_left_out(mode):
+    x = named("x", np.random.default_rng(0).standard_normal((3, 5)))
+    fresh = x, named("gamma", np.ones(5)), named("beta", np.zeros(5))
+    right = differentiable(layer_norm_forward, layer_norm_backward, name="norm")
+    assert gradcheck(right, *fresh, mode=mode).passed
+    wrong = differentiable(
+        layer_norm_forward, lambda *given: layer_norm_backward(*given, forgets=True), name="norm"
+    )
+    report = gradcheck(wrong, *fresh, mode=mode)
+    assert report.rows_agree and not report.passed
+    told = " ".join(str(report).split())
+    assert "at other numbers" in told and "the gradient of x is not the slope" in told
+    assert "gamma left out, as if all of it were 1" in told
+    np.testing.assert_array_equal(fresh[1].data, np.ones(5))  # they are where they were
+
+
+def test_so_is_a_term_that_is_0_at_first():
+    """As the second matrix of LoRA, beside which the first one gets no gradient at all."""
+
+    def backward(dout, saved):
+        x, a, b = saved
+        return dout @ b.T @ a.T, np.zeros(a.shape), (x @ a).T @ dout
+
+    product = differentiable(lambda x, a, b: (x @ a @ b, (x, a, b)), backward, name="low_rank")
+    rng = np.random.default_rng(0)
+    shapes = {"x": (3, 4), "a": (4, 2), "b": (2, 5)}
+    x, a, b = (named(name, rng.standard_normal(shape)) for name, shape in shapes.items())
+    assert not gradcheck(product, x, a, b).passed
+    b.data[...] = 0
+    report = gradcheck(product, x, a, b)
+    assert report.rows_agree and not report.passed
+    assert "the gradient of a is not the slope" in " ".join(report.problems)
+
+
+def test_what_a_backward_keeps_by_the_shape_alone_is_seen():
+    kept = {}
+
+    def forward(x):
+        kept.setdefault(x.shape, np.cos(x))
+        return np.sin(x), ()
+
+    sine = differentiable(forward, lambda dout, saved: dout * kept[dout.shape], name="sine")
+    report = gradcheck(sine, of([0.3, -1.2, 2.0], [0.1, 1.0, 0.7]))
+    assert not report.passed and "at other numbers" in " ".join(report.problems)
+
+
+def test_what_takes_no_other_numbers_is_checked_where_it_is():
+    def strict(p):
+        if not np.isclose(p.real.sum(), 1, atol=1e-2):
+            raise ValueError("p must be shares of 1")
+        return np.log(p), p
+
+    log = differentiable(strict, lambda dout, p: dout / p)
+    assert gradcheck(log, of([0.2, 0.3, 0.5])).passed
