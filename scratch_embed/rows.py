@@ -225,9 +225,18 @@ class RowGrad:
 
     def __getitem__(self, place):
         """grad[row], or what else an array lets between the brackets: to read, not to write."""
-        dense = self.to_dense()
-        dense.flags.writeable = False  # what is written there would change no RowGrad
-        return dense[place]
+        if isinstance(place, (int, np.integer)) and not isinstance(place, bool):
+            readable = self._row(int(place))  # the table may be too large for a dense gradient
+            place = ...
+        else:
+            readable = self.to_dense()
+        readable.flags.writeable = False  # what is written there would change no RowGrad
+        return readable[place]
+
+    def _row(self, row: int) -> np.ndarray:
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"row {row} is outside a table of {len(self):,} rows")
+        return self.values[self.rows == row % len(self)].sum(axis=0)  # of the one, or of none
 
     def __getattr__(self, name: str):
         if name in ("fill", "sort", "put", "partition", "resize"):  # a dense copy is thrown away

@@ -274,6 +274,14 @@ def test_what_brackets_give_is_not_written_to(rng):
         grad *= "2"
 
 
+def test_a_row_of_a_table_too_large_to_be_dense_is_read():
+    grad = RowGrad([5, 9], [[1.0, 2.0], [3.0, 4.0]], (10**15, 2))
+    assert grad[9].tolist() == [3, 4] and grad[7].tolist() == [0, 0] and grad[-1].tolist() == [0, 0]
+    for row in (10**15, -(10**15) - 1):
+        with pytest.raises(IndexError, match=f"row {row} is outside a table of"):
+            grad[row]
+
+
 def test_numpys_functions_and_brackets_take_the_dense_gradient(rows, rng):
     grad = RowGrad(rows, rng.standard_normal((len(rows), 3)), SHAPE)
     dense = grad.to_dense()
@@ -286,6 +294,9 @@ def test_numpys_functions_and_brackets_take_the_dense_gradient(rows, rng):
         (mask * grad, mask * dense),
         (grad @ dense.T, dense @ dense.T),
         (grad[1], dense[1]),
+        (grad[-1], dense[-1]),
+        (grad[np.int64(3)], dense[3]),
+        (list(grad), list(dense)),
         (grad[:, 2], dense[:, 2]),
         (len(grad), 7),
     ]

@@ -42,6 +42,8 @@ class Tensor(Readable):
     `.grad` is None until a backward reaches the tensor; then an ndarray, or a `RowGrad` from a
     sparse lookup. Another backward adds to it: set `.grad = None` to begin again.
 
+    Whole numbers are as NumPy's, and wrap round: of uint8, 10 - 50 is 216. Make floats of pictures.
+
     Of complex numbers the gradient is the plain derivative, d out / d self, which is what a
     complex step measures. PyTorch answers with its conjugate, the direction to descend along.
 

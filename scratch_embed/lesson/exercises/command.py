@@ -130,8 +130,10 @@ def _check(exercise: Exercise, desk: Desk, exercises: dict[str, Exercise]) -> in
         raise UsageError(f"{shown_path(file)} is no file; move it away to begin anew.")
     checked = desk.fingerprint(exercise)
     found = check(Job(exercise, file))
-    print(f"{verdict(exercise, file, found)}\n")  # first: the note may not be writable
-    desk.remember(exercise, checked, found["passed"])
+    try:
+        print(f"{verdict(exercise, file, found)}\n", flush=True)
+    finally:  # also where nobody reads to the end; and last, as the note may not be writable
+        desk.remember(exercise, checked, found["passed"])
     if found["passed"]:
         print(_next(desk, exercises))
         return 0

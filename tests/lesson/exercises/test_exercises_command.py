@@ -167,6 +167,17 @@ def test_a_note_that_cannot_be_written_does_not_cost_the_verdict(ask, tmp_path):
     assert code == 2 and "lookup_backward   solved" in out and f"{NOTE} is a folder" in out
 
 
+def test_a_check_is_noted_where_nobody_reads_to_its_end(ask, tmp_path, monkeypatch):
+    def cut(*_, **__):
+        raise EOFError("as a pipe that is closed")
+
+    (tmp_path / f"{NAME}.py").write_text(RIGHT, encoding="utf-8")
+    monkeypatch.setattr("scratch_embed.lesson.exercises.command.print", cut, raising=False)
+    with pytest.raises(EOFError):
+        ask(NAME, "--folder", str(tmp_path))
+    assert Desk(tmp_path).state(EXERCISES[NAME]) == "solved"
+
+
 def test_solved_holds_for_the_file_that_was_checked(tmp_path):
     exercise, desk = EXERCISES[NAME], Desk(tmp_path)
     desk.path(exercise).write_text(RIGHT, encoding="utf-8")
