@@ -19,6 +19,7 @@ from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.gradcheck.ties import overpaid
 from scratch_embed.gradcheck.verdicts import compare
+from scratch_embed.gradcheck.walk import Part, answers, same_bits
 from scratch_embed.tensor import Tensor
 from scratch_embed.tensor.recording import recording, whole
 from scratch_embed.watch import watching
@@ -105,20 +106,32 @@ def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Repo
     if report.passed and (report.blind or report.excused):
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
     elif report.passed and wrong_elsewhere(point):
+        here = [(part.dout, answers(part, part.dout.copy())) for part in point.walk.parts]
         with moved(point.checked, elsewhere(point.checked)):
-            _look_there(report, Point(point.fn, point.tensors, stream(0)), judged)
+            _look_there(report, here, Point(point.fn, point.tensors, stream(0)), judged)
     if not report.agrees and not report.causes or point.coarse and not report.told:
         report.causes = _causes(point, report)
     return report
 
 
-def _look_there(report: Report, there: Point, judged: Callable[..., Report]) -> None:
-    """Add to the report what another point shows, if more than the rounding there is wrong."""
+def _look_there(report: Report, here: list, there: Point, judged: Callable[..., Report]) -> None:
+    """Add to the report what another point shows, if more than the rounding there is wrong.
+
+    A backward that closes over the numbers here, and takes none from forward, is right of these.
+    here : what arrived at each operation, and its answers.
+    """
     rows = judged(there, places=_entries(there, SEEN_THERE, stream(0))).rows
     wrong = [row.parameter for row in rows if not row.passed]
-    if wrong:
+    if wrong and any(_reads(cause.op, here, there.walk.parts) for cause in there.guilty):
         report.problems += map(NOT_ELSEWHERE.format, dict.fromkeys(wrong))
         report.causes = diagnose(there)
+
+
+def _reads(op: str, here: list[tuple], there: list[Part]) -> bool:
+    """Whether the backward of an operation answers otherwise there, whatever arrives."""
+    pairs = ((was, answers(part, dout.copy()))
+             for (dout, was), part in zip(here, there) if part.node.name == op)  # fmt: skip
+    return not all(same_bits(x, y) for pair in pairs for x, y in zip(*pair))
 
 
 def _causes(point: Point, report: Report) -> list[Cause]:

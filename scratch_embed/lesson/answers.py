@@ -59,8 +59,8 @@ def judge(
     typed      a letter or the text of an option; a number, also with commas, a unit or a percent
                sign ("195 MiB", "102,400,000", "98.3 %"); or several numbers ("[0.1, 0.2]").
     answer     the text of the right option, a number, or a vector of numbers (D,).
-    tolerance  how far a number may be off; when None, 1 % of the answer, and not at all
-               if that is a whole number below 10,000, unless bytes are asked for.
+    tolerance  how far a number may be off; when None, 1 % of the answer, and not at all if
+               it is whole and below 10,000, but for bytes; in a vector two places will do.
     slips      {a wrong answer: the mistake that leads to it}; asked before all other slips. A
                number may be a text, which names a range as well: "0.41", "> 1000", "20-40".
     asked      the question's words, for the unit that they name.
@@ -320,11 +320,17 @@ def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
         asked = "1 number is" if answer.size == 1 else f"{answer.size} numbers are"
         return Judgement(False, f"{asked} asked for, and {found}.")
     values = np.array([figure.value for figure in figures])
-    near = CLOSE * np.abs(answer).max() if tolerance is None else tolerance
-    near = max(near, _cancelled(parts))
-    if tolerance is None and near >= 1e-3:  # two places will do, also where one is nearly 0
-        near = max(near, 0.005)
-    off = [n for n in range(answer.size) if not _near(values[n], answer.flat[n], near)]
+    largest = np.abs(answer).max()
+    near = max(CLOSE * largest if tolerance is None else tolerance, _cancelled(parts))
+
+    def right(figure: Figure, due: float) -> bool:
+        two_places = figure.decimals >= 2 or not figure.value
+        if tolerance is None and two_places and largest >= 0.1 and abs(figure.value - due) < 0.005:
+            return True
+        share = max(CLOSE * abs(due), 1e-9 * largest, _cancelled(parts))
+        return _near(figure.value, due, share if tolerance is None else near)
+
+    off = [n for n, pair in enumerate(zip(figures, answer.flat)) if not right(*pair)]
     if not off:
         return Judgement(True)
     for wrong, why in (slips or {}).items():

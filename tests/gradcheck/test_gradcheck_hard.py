@@ -157,7 +157,8 @@ def largest(share):
 
     def backward(dout, x):
         winners = x == x.max(axis=1, keepdims=True)
-        return np.where(winners, dout[:, None] * share, 0.0)
+        several = winners.sum(axis=1, keepdims=True) > 1
+        return np.where(winners, dout[:, None] * np.where(several, share, 1), 0.0)
 
     return differentiable(lambda x: (x.max(axis=1), x), backward, name="largest")
 

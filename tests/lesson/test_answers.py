@@ -192,3 +192,19 @@ def test_a_wrong_share_is_measured_as_a_right_one_is_read():
     assert not judge("1", 100, asked=asked).right  # nobody means all by a plain 1
     assert how_far("0.41", 59, asked) == how_far("41", 59, asked) == "That is 18 too low."
     assert how_far("0.9", 0.5, asked) == "That is 0.4 too high."
+
+
+@pytest.mark.parametrize(
+    "typed, answer",
+    [
+        ("1.14, 0.04, 0.2, 1.4", [1.14, 0.04, 0.21, 1.4]),  # 0.2 + 0.01
+        ("1.14, 0.05, 0.21, 1.4", [1.14, 0.04, 0.21, 1.4]),
+        ("4, 1, 0.05, 9", [4.0, 1.0, 0.0, 9.0]),
+        ("-0.175, -0.05", [-0.175, -0.045]),
+        ("100, 0.9", [100.0, 0.3]),
+    ],
+)
+def test_each_number_of_a_vector_is_judged_by_itself(typed, answer):
+    assert not judge(typed, answer).right
+    given = ", ".join(f"{number:.6g}" for number in answer)
+    assert judge(given, answer).right
