@@ -9,7 +9,7 @@ import numpy as np
 from scratch_embed.text import bpe
 from scratch_embed.text.counting import learn_pieces, write_tokens
 from scratch_embed.text.ngrams import Bigram, Unigram
-from scratch_embed.training.reading import ids_of, new_ids, pieces_of, source
+from scratch_embed.training.reading import check_same, ids_of, new_ids, pieces_of, source
 from scratch_embed.training.run import Run
 
 STRETCH = 512  # tokens that are held out or learned together, or more in a long text
@@ -70,7 +70,7 @@ class Tokens:
 
     def state_dict(self) -> dict:
         """What a checkpoint holds of the text."""
-        merges = [[t.decode("latin-1") for t in pair] for pair in self.tokenizer.merges]
+        merges = _as_text(self.tokenizer)
         return {"merges": merges, "checksum": self.checksum, "baselines": self.baselines}
 
     def _at(self, starts: np.ndarray) -> np.ndarray:
@@ -97,7 +97,13 @@ def read(run: Run) -> tuple[bpe.BPE, int]:
     with new_ids(run) as path:
         pieces, tokenizer = learn_pieces(pieces, max(options.rows - 256, 0), unit="byte")
         checksum = write_tokens(pieces, path, tokenizer)
+        check_same(options.out, merges=_as_text(tokenizer))
     return tokenizer, checksum
+
+
+def _as_text(tokenizer: bpe.BPE) -> list[list[str]]:
+    """The merges as a checkpoint holds them."""
+    return [[token.decode("latin-1") for token in pair] for pair in tokenizer.merges]
 
 
 def first(pieces: Iterator[str], letters: int | None) -> Iterator[str]:

@@ -35,7 +35,7 @@ from scratch_embed.training.nearest import nearest_words, picture
 from scratch_embed.training.progress import Progress
 from scratch_embed.training.reading import (
     WHAT,
-    check_same_words,
+    check_same,
     ids_of,
     new_ids,
     pieces_of,
@@ -152,7 +152,7 @@ def read(run: Run) -> dict:
             found, tokenizer = counting.learn_pieces(found, options.pieces)
             cut = counting.cut_by(tokenizer)
         counted = counting.count(found, path, cut, *limits)
-        check_same_words(options.out, counted.words)
+        check_same(options.out, words=counted.words)
     if options.cut == "pieces":
         tokenizer.save(options.out / PIECES)
     kind = "pieces" if options.cut == "pieces" else "words"

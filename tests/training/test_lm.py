@@ -175,6 +175,18 @@ def test_input_that_cannot_be_learned_from_is_told_in_a_sentence(tmp_path, text,
     assert "is too large, begin again with a smaller one" in capsys.readouterr().err
 
 
+def test_a_text_that_comes_to_the_same_ids_is_another_text(tmp_path, capsys):
+    path, line = tmp_path / "text.txt", "the cat sat on the mat and the dog lay on the log\n"
+    few = "--rows", "1000", "--steps", "1"
+    path.write_text(400 * line, encoding="utf-8")
+    assert run(tmp_path / "run", str(path), *few) == 0
+    before = weights(tmp_path / "run")
+    path.write_text(400 * line.upper(), encoding="utf-8")
+    assert run(tmp_path / "run", str(path), *few) == 1
+    assert "holds a finished run of another text" in capsys.readouterr().err
+    assert weights(tmp_path / "run") == before
+
+
 def test_a_run_goes_on_with_the_text_that_it_read(tmp_path, text, capsys):
     assert run(tmp_path / "run", text, "--steps", "1") == 0
     os.unlink(text)
