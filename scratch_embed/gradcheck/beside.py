@@ -100,7 +100,7 @@ def wrong_aside(point) -> list[str]:
     direction through many entries of which some are on kinks, which tells nothing at the point."""
     rng = stream(2)
     ways = [ASIDE * rng.standard_normal(tensor.shape) for tensor in point.checked]
-    return _wrong_at(point, ways, rng, SLOPE)
+    return _wrong_at(point, ways, rng, SLOPE, looks=1)
 
 
 def wrong_elsewhere(point) -> list[str]:
@@ -108,7 +108,7 @@ def wrong_elsewhere(point) -> list[str]:
     the point, as the gamma of a fresh LayerNorm, or a term that is 0 may be left out in it."""
     if point.coarse:  # a nudge tells little
         return []
-    return _wrong_at(point, elsewhere(point.checked), stream(2), FAR_OFF)
+    return _wrong_at(point, elsewhere(point.checked), stream(2), FAR_OFF, looks=3)
 
 
 def elsewhere(tensors: list[Tensor]) -> list[np.ndarray]:
@@ -120,8 +120,11 @@ def elsewhere(tensors: list[Tensor]) -> list[np.ndarray]:
     return ways
 
 
-def _wrong_at(point, ways: list[np.ndarray], rng: np.random.Generator, share: float) -> list[str]:
-    """Names of tensors along which backward is not the slope where these ways lead."""
+def _wrong_at(
+    point, ways: list[np.ndarray], rng: np.random.Generator, share: float, looks: int
+) -> list[str]:
+    """Names of tensors along which backward is not the slope where these ways lead, along one of
+    so many directions."""
     tensors = point.checked
     if point.original or any(missing.any() for missing in point.missing):
         return []  # by their options, gradients are no slopes
@@ -129,7 +132,7 @@ def _wrong_at(point, ways: list[np.ndarray], rng: np.random.Generator, share: fl
         with moved(tensors, ways):
             got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
             found = [
-                any(_is_slope(point, tensor, grad, rng, share) for _ in range(2))
+                all(_is_slope(point, tensor, grad, rng, share) for _ in range(looks))
                 for tensor, grad in zip(tensors, got)
             ]
     except Exception:  # noqa: BLE001  fn does not take these numbers, and may say so in any way

@@ -62,6 +62,16 @@ def test_so_is_a_term_that_is_0_at_first():
     assert "the gradient of a is not the slope" in " ".join(report.problems)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_transpose_is_missed_at_the_identity(seed):
+    product = differentiable(
+        lambda x, w: (x @ w, (x, w)), lambda dout, s: (dout @ s[1], s[0].T @ dout), name="product"
+    )
+    x = named("x", np.random.default_rng(0).standard_normal((3, 4)))
+    report = gradcheck(product, x, named("w", np.eye(4)), seed=seed)
+    assert report.rows_agree and report.cause == "transposed"
+
+
 def test_a_backward_that_closes_over_its_numbers_is_right_of_these():
     """As one writes who has the array at hand: gradcheck nudges a copy of it."""
     x = np.array([0.3, -1.2, 2.0])
