@@ -15,7 +15,7 @@ from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.data import moved
 from scratch_embed.gradcheck.kinks import meets_one
 from scratch_embed.gradcheck.nudged import gradient
-from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, closer, stream
+from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, closer, ways
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import Part, plain, same_bits
@@ -98,9 +98,9 @@ def right_beside(point) -> bool:
 def wrong_aside(point) -> list[str]:
     """Names of tensors along which, a little beside the point, backward is not the slope: for a
     direction through many entries of which some are on kinks, which tells nothing at the point."""
-    rng = stream(2)
-    ways = [ASIDE * rng.standard_normal(tensor.shape) for tensor in point.checked]
-    return _wrong_at(point, ways, rng, SLOPE, looks=1)
+    rng = ways(2)
+    there = [ASIDE * rng.standard_normal(tensor.shape) for tensor in point.checked]
+    return _wrong_at(point, there, rng, SLOPE, looks=1)
 
 
 def wrong_elsewhere(point) -> list[str]:
@@ -108,20 +108,20 @@ def wrong_elsewhere(point) -> list[str]:
     the point, as the gamma of a fresh LayerNorm, or a term that is 0 may be left out in it."""
     if point.coarse:  # a nudge tells little
         return []
-    return _wrong_at(point, elsewhere(point.checked), stream(2), FAR_OFF, looks=3)
+    return _wrong_at(point, elsewhere(point.checked), ways(2), FAR_OFF, looks=3)
 
 
 def elsewhere(tensors: list[Tensor]) -> list[np.ndarray]:
     """Ways that lead numbers to others of the same sign, nearer to 0 but for the smallest."""
-    rng, ways = stream(3), []
+    rng, found = ways(3), []
     for at in (tensor.data for tensor in tensors):
         further = np.where(at < 0, -1, 1) * rng.uniform(0.05, 0.15, at.shape)
-        ways.append(further - rng.uniform(0.1, 0.4, at.shape) * at)
-    return ways
+        found.append(further - rng.uniform(0.1, 0.4, at.shape) * at)
+    return found
 
 
 def _wrong_at(
-    point, ways: list[np.ndarray], rng: np.random.Generator, share: float, looks: int
+    point, there: list[np.ndarray], rng: np.random.Generator, share: float, looks: int
 ) -> list[str]:
     """Names of tensors along which backward is not the slope where these ways lead, along one of
     so many directions."""
@@ -129,7 +129,7 @@ def _wrong_at(
     if point.original or any(missing.any() for missing in point.missing):
         return []  # by their options, gradients are no slopes
     try:
-        with moved(tensors, ways):
+        with moved(tensors, there):
             got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
             found = [
                 all(_is_slope(point, tensor, grad, rng, share) for _ in range(looks))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dis import get_instructions
 from functools import partial
+from types import FunctionType, ModuleType
 
 import numpy as np
 
@@ -12,7 +14,8 @@ from scratch_embed.gradcheck import sample
 from scratch_embed.gradcheck.beside import elsewhere, wrong_aside, wrong_elsewhere
 from scratch_embed.gradcheck.causes import Cause
 from scratch_embed.gradcheck.data import check_tensors, holding, moved
-from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.diagnose import diagnose, loss_alone, repeats
+from scratch_embed.gradcheck.nudged import agrees_along
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -117,21 +120,31 @@ def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Repo
 def _look_there(report: Report, here: list, there: Point, judged: Callable[..., Report]) -> None:
     """Add to the report what another point shows, if more than the rounding there is wrong.
 
-    A backward that closes over the numbers here, and takes none from forward, is right of these.
     here : what arrived at each operation, and its answers.
     """
     rows = judged(there, places=_entries(there, SEEN_THERE, stream(0))).rows
     wrong = [row.parameter for row in rows if not row.passed]
-    if wrong and any(_reads(cause.op, here, there.walk.parts) for cause in there.guilty):
+    if wrong and any(_is_wrong(part, *before) for before, part in zip(here, there.walk.parts)):
         report.problems += map(NOT_ELSEWHERE.format, dict.fromkeys(wrong))
         report.causes = diagnose(there)
 
 
-def _reads(op: str, here: list[tuple], there: list[Part]) -> bool:
-    """Whether the backward of an operation answers otherwise there, whatever arrives."""
-    pairs = ((was, answers(part, dout.copy()))
-             for (dout, was), part in zip(here, there) if part.node.name == op)  # fmt: skip
-    return not all(same_bits(x, y) for pair in pairs for x, y in zip(*pair))
+def _is_wrong(part: Part, dout: np.ndarray, before: list[np.ndarray]) -> bool:
+    """Whether a contribution is wrong there. One that closes over the numbers here, and answers as
+    before, is right of these."""
+    same = all(map(same_bits, before, answers(part, dout.copy())))
+    if same and not _reads_arguments_only(part.node.backward) or not repeats(part):
+        return False
+    return not agrees_along(loss_alone(part), part.grad)
+
+
+def _reads_arguments_only(backward: Callable) -> bool:
+    """Whether a function reads nothing but what it is given, and modules."""
+    if not isinstance(backward, FunctionType) or backward.__closure__ or backward.__defaults__:
+        return False
+    names = {step.argval for step in get_instructions(backward) if step.opname == "LOAD_GLOBAL"}
+    held = map(backward.__globals__.get, names)
+    return all(value is None or isinstance(value, (ModuleType, type)) for value in held)
 
 
 def _causes(point: Point, report: Report) -> list[Cause]:

@@ -133,9 +133,9 @@ def too_large(point) -> list[Cause]:
     found = []
     for part in point.walk.parts:
         known = part.tensor.dtype.kind != "f" or not _too_many(part) or of_lookup(part) is not None
-        if known or has_options(part) or not _repeats(part):
+        if known or has_options(part) or not repeats(part):
             continue
-        if not agrees_along(_loss_alone(part), part.grad):
+        if not agrees_along(loss_alone(part), part.grad):
             to = part.tensor.name or f"input {part.place}"
             words = sentence.format(half(part.node.name), to, part.tensor.size)
             found.append(Cause("local derivative", part.node.name, words))
@@ -228,7 +228,7 @@ def _right_alone(part: Part) -> np.ndarray | None:
     if part.tensor.size > MANY and _agrees_along(part):
         return part.grad
     right = of_lookup(part) if part.tensor.size > TOO_MANY else None
-    if right is None and not _too_many(part) and _repeats(part):
+    if right is None and not _too_many(part) and repeats(part):
         right = _as_far_as_nudges_tell(part)
     if right is not None and has_options(part):
         true, stated, _ = stated_gradient(part)
@@ -242,8 +242,8 @@ def _right_alone(part: Part) -> np.ndarray | None:
 
 def _agrees_along(part: Part) -> bool:
     """Whether what it gave is the slope along a random direction, as far as one can ask for it."""
-    asked = part.tensor.dtype.kind == "f" and not has_options(part) and _repeats(part)
-    return asked and agrees_along(_loss_alone(part), part.grad)
+    asked = part.tensor.dtype.kind == "f" and not has_options(part) and repeats(part)
+    return asked and agrees_along(loss_alone(part), part.grad)
 
 
 def _runs_again(part: Part) -> bool:
@@ -262,27 +262,27 @@ def _right_in_total(point, part: Part) -> np.ndarray | None:
 
 def _alone(part: Part, like: np.ndarray | None = None) -> np.ndarray | None:
     """The derivative of one operation by itself, or None when its forward cannot be run again."""
-    loss = _loss_alone(part)
-    return _gradient(loss, *loss.tensors, like) if _repeats(part) else None
+    loss = loss_alone(part)
+    return _gradient(loss, *loss.tensors, like) if repeats(part) else None
 
 
 @np.errstate(all="ignore")  # infinity less infinity, of what is masked
 def _as_far_as_nudges_tell(part: Part) -> np.ndarray:
     """The same; where they are too coarse to tell it from what backward made, that."""
-    loss = _loss_alone(part)
+    loss = loss_alone(part)
     right, noise = measured(loss, *loss.tensors)
     return np.where(np.abs(part.grad - right) <= 8 * noise, part.grad, right)
 
 
-def _repeats(part: Part) -> bool:
+def repeats(part: Part) -> bool:
     """Whether its forward, run again alone, gives the same bits."""
-    loss = _loss_alone(part)
+    loss = loss_alone(part)
     with contextlib.suppress(Exception):  # it is not the same function at every call
         return same_bits(loss.fn(*loss.tensors).data, part.out)
     return False
 
 
-def _loss_alone(part: Part) -> Loss:
+def loss_alone(part: Part) -> Loss:
     """What arrives at its output times what it answers, as a function of its input."""
     node = part.node
     inputs = [Tensor(v.data) if isinstance(v, Tensor) else v for v in node.inputs]
@@ -310,7 +310,7 @@ def _is_of_a_piece(part: Part, right: np.ndarray) -> bool:
     """Whether backward is right a little beside where its input stands."""
     if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all():
         return False
-    loss = _loss_alone(part)
+    loss = loss_alone(part)
     wrong = np.argwhere(np.abs(part.grad - right) > 1e-7 * np.abs(right).max(initial=0))
     if not len(wrong):
         return False

@@ -19,7 +19,7 @@ from scratch_embed.gradcheck.numeric import (
     complex_step,
     farther,
     richardson,
-    stream,
+    ways,
 )
 from scratch_embed.tensor import Tensor
 
@@ -64,14 +64,14 @@ def measured(
 
 def noise_of(loss: Loss, tensor: Tensor) -> float:
     """The rounding of a loss, as measured: numbers that cancel leave more than its size tells."""
-    direction = stream(0).standard_normal(tensor.shape)
+    direction = ways(0).standard_normal(tensor.shape)
     return loss_noise(Line(loss, tensor, None, direction, edits=True), loss.rounding())
 
 
 def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
     """Whether dL / d(tensor) may be this, as far as one random direction tells: for a guess among
     many, of which each entry need not be nudged."""
-    direction = stream(0).standard_normal(tensor.shape)
+    direction = ways(0).standard_normal(tensor.shape)
     with holding([tensor]):
         slope = central(Line(loss, tensor, None, direction, edits=True), loss.rounding())
     size = float(np.abs(hoped * direction).sum())
@@ -81,7 +81,7 @@ def may_be(loss: Loss, tensor: Tensor, hoped: np.ndarray) -> bool:
 def agrees_along(loss: Loss, grad: np.ndarray) -> bool:
     """Whether this is dL / d(the tensor of loss), as closely as one random direction can tell."""
     (tensor,) = loss.tensors
-    direction = stream(0).standard_normal(tensor.shape)
+    direction = ways(0).standard_normal(tensor.shape)
     with holding([tensor]):
         slope = clearer(Line(loss, tensor, None, direction, edits=True), loss.rounding())
     gap, size = abs(slope.value - np.vdot(grad, direction)), np.abs(grad * direction).sum()

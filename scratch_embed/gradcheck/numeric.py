@@ -42,6 +42,11 @@ def stream(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0x67636B])
 
 
+def ways(seed: int) -> np.random.Generator:
+    """The generator of directions: not that of cotangents, for the same reason."""
+    return np.random.default_rng([seed, 0x776179])
+
+
 class Loss:
     """L = sum(fn(*tensors) * cotangent), as a function to call again and again."""
 

@@ -80,6 +80,28 @@ def test_a_backward_that_closes_over_its_numbers_is_right_of_these():
         assert gradcheck(sine, named("x", x)).passed == passes
 
 
+def test_so_is_one_that_takes_the_other_half_from_forward():
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((4, 3)), rng.standard_normal((3, 2))
+    product = differentiable(lambda x, w: (x @ w, x), lambda d, x: (d @ w.T, x.T @ d))
+    assert gradcheck(product, named("x", x.copy()), named("w", w.copy())).passed
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "at"),
+    [
+        (np.tanh, lambda dout, _: dout, 0),
+        (np.exp, lambda dout, _: dout, 0),
+        (lambda x: x**3, lambda dout, _: 3 * dout, 1),
+        (np.log, lambda dout, _: np.array(dout), 1),
+    ],
+)
+def test_one_that_reads_nothing_at_all_is_wrong_at_all_other_numbers(forward, backward, at):
+    own = differentiable(lambda x: (forward(x), ()), backward, name="own")
+    report = gradcheck(own, named("x", np.full((2, 3), float(at))))
+    assert report.rows_agree and not report.passed
+
+
 def test_what_takes_no_other_numbers_is_checked_where_it_is():
     def strict(p):
         if not np.isclose(p.real.sum(), 1, atol=1e-2):
