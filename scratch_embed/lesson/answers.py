@@ -1,12 +1,10 @@
-"""What a person typed, judged: right, or the slip that leads to it.
+"""What a person typed in quiz, guess or step, judged: right, or the slip that leads to it.
 
     judge("1.4", 1.4)                                    right
     judge("-1.4", 1.4).slip                              the sign
     judge("204.8", 204_800_000).slip                     another unit
     judge("0.6", 1.4, parts=[0.8, 0.6]).slip             one part of a sum
     judge("0.3", 0.58, elsewhere={"z[cat]": 0.3}).slip   the right number of another place
-
-The quiz, the guesses of a lesson and the lines that the stepper asks for are all judged here.
 """
 
 from __future__ import annotations
@@ -323,12 +321,13 @@ def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
     largest = np.abs(answer).max()
     near = max(CLOSE * largest if tolerance is None else tolerance, _cancelled(parts))
 
+    place = min(0.01, 10.0 ** (math.floor(math.log10(largest or 1)) - 1))  # two digits of it
+
     def right(figure: Figure, due: float) -> bool:
-        two_places = figure.decimals >= 2 or not figure.value
-        if tolerance is None and two_places and largest >= 0.1 and abs(figure.value - due) < 0.005:
-            return True
+        unit = 10.0**-figure.decimals if figure.value else place  # it may be rounded to
+        rounded = tolerance is None and unit <= place and abs(figure.value - due) < unit / 2
         share = max(CLOSE * abs(due), 1e-9 * largest, _cancelled(parts))
-        return _near(figure.value, due, share if tolerance is None else near)
+        return rounded or _near(figure.value, due, share if tolerance is None else near)
 
     off = [n for n, pair in enumerate(zip(figures, answer.flat)) if not right(*pair)]
     if not off:
@@ -340,7 +339,8 @@ def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
         return Judgement(False, known)
     if np.allclose(values, -answer.ravel(), atol=near):
         return Judgement(False, "The numbers are right, and every sign is the other one.")
-    if np.allclose(np.sort(values), np.sort(answer.ravel()), atol=near):
+    moved = np.abs(values - answer.ravel()).max() > near
+    if moved and np.allclose(np.sort(values), np.sort(answer.ravel()), atol=near):
         return Judgement(False, "The right numbers, in another order.")
     if len(off) < answer.size:
         places = "number " if len(off) == 1 else "numbers "

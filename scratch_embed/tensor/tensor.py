@@ -33,16 +33,14 @@ class Tensor(Readable):
 
     Parameters
     ----------
-    data : array_like of booleans, integers, float32, float64 or complex numbers. Python floats
-        become float64, as in NumPy; an array is not copied. `.data` is that array: what is
-        written into it is no operation, and has no gradient.
+    data : array_like of booleans, integers, float32, float64 or complex numbers. As in NumPy Python
+        floats become float64, and whole numbers wrap round: of uint8, 10 - 50 is 216. An array is
+        not copied: what is written into it, `.data`, is no operation, and has no gradient.
     requires_grad : whether backward should leave this tensor's gradient in `.grad`.
     name : shown in tables and errors.
 
     `.grad` is None until a backward reaches the tensor; then an ndarray, or a `RowGrad` from a
     sparse lookup. Another backward adds to it: set `.grad = None` to begin again.
-
-    Whole numbers are as NumPy's, and wrap round: of uint8, 10 - 50 is 216. Make floats of pictures.
 
     Of complex numbers the gradient is the plain derivative, d out / d self, which is what a
     complex step measures. PyTorch answers with its conjugate, the direction to descend along.

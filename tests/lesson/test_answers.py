@@ -42,7 +42,8 @@ from scratch_embed.lesson.answers import how_far, is_number, judge, names_an_opt
         ("cat", "'cat', by far", {"options": ["'cat', by far", "'dog'"]}),
         ("Dog.", "'dog'", {"options": ["'cat', not 'dog'", "'dog'"]}),
         ("[0.1, -0.2]", np.array([0.1, -0.2]), {}), (".1 -.2", np.array([0.1, -0.2]), {}),
-        ("0.33 0", np.array([0.3333, 0.004]), {}), ("-2. 1.", np.array([-2.0, 1.0]), {}),
+        ("0.33 0", np.array([0.3333, 0.004]), {}), ("0.017 -0.067", np.array([1, -4]) / 60, {}),
+        ("0.175 -0.05", np.array([0.175, -0.048]), {}), ("-2. 1.", np.array([-2.0, 1.0]), {}),
     ],
 )  # fmt: skip
 def test_right_answers(typed, answer, given):
