@@ -271,12 +271,12 @@ def _rounded(value: float, answer: float, figure: Figure, asked: str) -> str:
         return "That is it before rounding."
     asked_in = figure.value / value  # what one of the question's units is worth
     whole = 10.0**figure.decimals * asked_in / figure.scale  # what is typed counts these
-    if math.isfinite(figure.high - figure.low) and figure.allows(answer * asked_in):
-        return "It rounds to that. Give a digit more."
     cut = math.trunc(answer * whole * (1 + 1e-12))
-    if cut and cut == round(value * whole) and value * answer > 0:
-        return "Its digits are cut off there. Round them, or give one more."
-    return ""
+    cut_off = cut and cut == round(value * whole) and value * answer > 0
+    half = cut_off and math.isclose(abs(answer * whole - cut), 0.5)  # which rounds away from it
+    if not half and math.isfinite(figure.high - figure.low) and figure.allows(answer * asked_in):
+        return "It rounds to that. Give a digit more."
+    return "Its digits are cut off there. Round them, or give one more." if cut_off else ""
 
 
 def _scaled(ratio: float, answer: float, asked: str) -> str:

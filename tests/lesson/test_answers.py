@@ -209,3 +209,9 @@ def test_each_number_of_a_vector_is_judged_by_itself(typed, answer):
     assert not judge(typed, answer).right
     given = ", ".join(f"{number:.6g}" for number in answer)
     assert judge(given, answer).right
+
+
+@pytest.mark.parametrize("typed, answer", [("3", 3.5), ("1", 1.5), ("-1", -1.5), ("0.2", 0.25)])
+def test_half_a_unit_does_not_round_to_what_is_cut_off(typed, answer):
+    assert judge(typed, answer).slip.startswith("Its digits are cut off")
+    assert judge("4", 3.5).slip.startswith("It rounds to that")
