@@ -57,7 +57,7 @@ def ragged(values: Any, name: str, way_out: str = "Pad the shorter ones.") -> Va
 
 def check_count(value: int, name: str, least: int = 1) -> int:
     """`value` as an int when it is a whole number of at least `least`; ValueError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}")
     return int(value)
 
@@ -79,6 +79,11 @@ def check_name(name: str | None) -> str | None:
 def is_real(value) -> bool:
     """Whether `value` is one real number, of Python or NumPy; True and False are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_whole(value) -> bool:
+    """Whether `value` is one whole number, of Python or NumPy; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_dict(given: Any, whose: str) -> None:

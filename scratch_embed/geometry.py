@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_flag
+from scratch_embed.arguments import array_of, check_flag, is_whole
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.lengths import lengths
 
@@ -329,7 +329,7 @@ def _row(row, num_rows: int, name: str) -> int:
 
 
 def _count(k, most: int, name: str, what: str) -> int:
-    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
+    if not is_whole(k):
         raise TypeError(f"{name} must be a whole number, but it is {k!r}.")
     if not 1 <= k <= most:
         raise ValueError(f"{name} = {k} is outside 1..{most} (at most {what}).")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_unmasked
+from scratch_embed.arguments import check_count, check_unmasked, is_whole
 
 # FNV-1a for 64 bits: Fowler, Noll & Vo, http://www.isthe.com/chongo/tech/comp/fnv/
 FNV_OFFSET = 0xCBF29CE484222325
@@ -175,7 +175,7 @@ def _hit(num_buckets: int, throws: int) -> float:
 def _key(token, index: tuple[int, ...]) -> int:
     if isinstance(token, (str, bytes)):
         return fnv1a(token)
-    if isinstance(token, (int, np.integer)) and not isinstance(token, bool):
+    if is_whole(token):
         if -(2**63) <= token < 2**64:
             return int(token) & _MASK
         raise ValueError(f"tokens{_at(index)} = {token} needs more than 64 bits; hash str(token)")
@@ -187,7 +187,7 @@ def _key(token, index: tuple[int, ...]) -> int:
 
 def whole(seed) -> int:
     """The seed as an int of Python: np.uint8(1) has another ~ than 1, and 1.0 other letters."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+    if not is_whole(seed):
         raise TypeError(f"seed is {seed!r}; it must be a whole number")
     return int(seed)
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import array_of, check_unmasked, is_real
+from scratch_embed.arguments import array_of, check_unmasked, is_real, is_whole
 from scratch_embed.kernels import tables
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.look import page
@@ -225,13 +225,9 @@ class RowGrad:
 
     def __getitem__(self, place):
         """grad[row], or what else an array lets between the brackets: to read, not to write."""
-        if isinstance(place, (int, np.integer)) and not isinstance(place, bool):
-            readable = self._row(int(place))  # the table may be too large for a dense gradient
-            place = ...
-        else:
-            readable = self.to_dense()
-        readable.flags.writeable = False  # what is written there would change no RowGrad
-        return readable[place]
+        if is_whole(place):
+            return _read_only(self._row(int(place)))  # a dense gradient may be too large
+        return _read_only(self.to_dense())[place]
 
     def _row(self, row: int) -> np.ndarray:
         if not -len(self) <= row < len(self):
@@ -265,3 +261,9 @@ class RowGrad:
     def _repr_html_(self) -> str:
         """What Jupyter shows: the rows that it names, under their numbers."""
         return page.array(self.values, self._counts(), [f"row {row}" for row in self.rows])
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """What is written there would change no RowGrad."""
+    array.flags.writeable = False
+    return array

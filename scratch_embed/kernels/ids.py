@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_unmasked, ragged
+from scratch_embed.arguments import check_unmasked, is_whole, ragged
 
 INT64 = np.dtype(np.int64)
 WAY_OUT = (
@@ -137,7 +137,7 @@ def _type_error(given: np.ndarray, num_rows: int, name: str) -> TypeError:
     if given.dtype.kind == "f":
         return _float_error(given, name, wanted)
     objects = given.astype(object)
-    whole = [isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in objects.flat]
+    whole = [is_whole(x) for x in objects.flat]
     index = _first(~np.array(whole).reshape(given.shape))
     value, at = objects[index], _at(name, index)
     if all(whole):

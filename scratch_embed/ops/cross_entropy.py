@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import is_real
+from scratch_embed.arguments import is_real, is_whole
 from scratch_embed.kernels.ids import check_ids, integers
 from scratch_embed.ops.floats import floating
 from scratch_embed.ops.softmax import log_softmax_forward
@@ -118,8 +118,7 @@ def check_targets(
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}; it must be 'mean', 'sum' or 'none'")
-    whole = isinstance(ignore_index, (int, np.integer)) and not isinstance(ignore_index, bool)
-    if ignore_index is not None and not whole:
+    if ignore_index is not None and not is_whole(ignore_index):
         raise TypeError(f"ignore_index is {ignore_index!r}; it must be a whole number, or None")
     try:
         targets = integers(targets, shape[-1] if shape else 0, "targets")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import check_flag
+from scratch_embed.arguments import check_flag, is_whole
 from scratch_embed.kernels.ids import to_int64
 from scratch_embed.rows import RowGrad
 
@@ -61,7 +61,7 @@ def padding_row(padding_idx: int | None, num_rows: int) -> int | None:
     """
     if padding_idx is None:
         return None
-    if isinstance(padding_idx, bool) or not isinstance(padding_idx, (int, np.integer)):
+    if not is_whole(padding_idx):
         raise TypeError(f"padding_idx is {padding_idx!r}; it must be a whole number, or None")
     if not -num_rows <= padding_idx < num_rows:
         raise ValueError(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from scratch_embed.arguments import check_flag
+from scratch_embed.arguments import check_flag, is_whole
 from scratch_embed.kernels import sum_over
 from scratch_embed.ops.floats import floating
 
@@ -57,7 +57,7 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
     if axis is None:
         return None
     given = axis if isinstance(axis, tuple) else (axis,)
-    if any(isinstance(i, bool) or not isinstance(i, (int, np.integer)) for i in given):
+    if not all(map(is_whole, given)):
         raise TypeError(f"axis is {axis!r}; it must be a whole number, a tuple of them, or None")
     return normalize_axis_tuple(given, ndim)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.arguments import is_whole
 from scratch_embed.kernels import sum_over
 from scratch_embed.ops.floats import floating
 
@@ -74,8 +75,7 @@ def _total(values: np.ndarray, axis: int) -> np.ndarray:
 
 def _shifted(logits: np.ndarray, axis: int) -> np.ndarray:
     logits = floating(logits, "logits")
-    whole = isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)
-    if not whole or axis not in range(-logits.ndim, logits.ndim):
+    if not is_whole(axis) or axis not in range(-logits.ndim, logits.ndim):
         raise ValueError(f"axis is {axis!r}; logits of shape {logits.shape} have no such axis")
     if not logits.shape[axis]:
         raise ValueError(
