@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scratch_embed.files.regular import no_empty_folders, refuse_tilde
+from scratch_embed.files.folders import make_folder, no_empty_folders
 
 try:
     import fcntl
@@ -23,12 +23,8 @@ def alone_in(folder: str | os.PathLike) -> Iterator[None]:
     The system lets go of the lock when the process ends, however it ends. Raises BlockingIOError
     when another block has it; does nothing where folders cannot be locked.
     """
-    folder = Path(folder)
-    refuse_tilde(folder)
-    with no_empty_folders(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
-            yield
+    with no_empty_folders(folder), _locked(make_folder(folder)):
+        yield
 
 
 @contextmanager

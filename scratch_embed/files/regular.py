@@ -1,15 +1,9 @@
-"""Only regular files are read and replaced: a pipe may never answer, and a device never ends.
-
-Folders are made on the way to them, and go again where nothing came into them.
-"""
+"""Only regular files are read and replaced: a pipe may never answer, and a device never ends."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
 
 SPECIAL = {
     stat.S_IFIFO: "a pipe",
@@ -29,29 +23,6 @@ def refuse_special(path: str | os.PathLike, mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = SPECIAL.get(stat.S_IFMT(mode), "something else")
         raise OSError(f"{path} is {kind}, not a file on a disk. Name a regular file.")
-
-
-def refuse_tilde(path: str | os.PathLike) -> None:
-    """Raise ValueError for ~ and what lies in it: only a shell takes that for the home folder, and
-    here a folder of that name would be made."""
-    if Path(path).parts[:1] == ("~",):
-        raise ValueError(
-            f"{path} begins with ~, which only a shell takes for your home folder: write "
-            "os.path.expanduser(path)"
-        )
-
-
-@contextmanager
-def no_empty_folders(folder: str | os.PathLike) -> Iterator[None]:
-    """A block at whose end `folder` and those above it are gone if it made them and they are
-    empty: what is refused leaves nothing behind."""
-    missing = [path for path in (Path(folder), *Path(folder).parents) if not os.path.exists(path)]
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # of the first that holds something
-            for path in missing:
-                path.rmdir()
 
 
 def sentence(error: OSError) -> str:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from scratch_embed.files.regular import no_empty_folders, refuse_special, refuse_tilde
+from scratch_embed.files.folders import make_folder, no_empty_folders, refuse_tilde
+from scratch_embed.files.regular import refuse_special
 from scratch_embed.files.temporary import temporary_beside
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
@@ -104,12 +105,7 @@ def _target(path: str | os.PathLike, new: bool = False) -> Path:
         path = Path(os.path.realpath(path))
         if path.exists() and not os.access(path, os.W_OK):  # a rename would not ask
             raise PermissionError(f"{path} is write-protected, and is not overwritten.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(
-            f"{path.parent} is a file, so nothing can be written inside it."
-        ) from None
+    make_folder(path.parent)
     return path
 
 

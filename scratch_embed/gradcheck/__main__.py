@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.figure and not options.study:
         parser.error("--figure is the picture of --study: give --study too")
     figure = options.figure or Path("build/figures") / f"gradcheck_{options.op}.png"
-    figure = figure.expanduser()  # a shell leaves the ~ of --figure=~/x.png to us
+    figure = Path(os.path.expanduser(figure))  # a shell leaves the ~ of --figure=~/x.png to us
     if options.study:
         check_ending(figure, ENDINGS)
         check_writable(figure)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from scratch_embed.arguments import check_count
-from scratch_embed.files import from_json, read_bytes, refuse_tilde, replacing
+from scratch_embed.files import from_json, make_folder, read_bytes, replacing
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.ops.lookup import LookupSaved, lookup_backward
@@ -211,9 +211,7 @@ class ShardedEmbedding:
         Raises ValueError where the folder holds another table, of another size, cut or seed (one
         that was loaded has the seed that stood there), RuntimeError as a lookup does.
         """
-        folder = Path(folder)
-        refuse_tilde(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = make_folder(folder)
         before = self._manifest(folder) if (folder / MANIFEST).exists() else {"files": []}
         if before.get("seed", self.seed) != self.seed:
             raise ValueError(

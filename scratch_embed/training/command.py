@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import sys
 import warnings
@@ -73,7 +74,7 @@ def folder(text: str) -> Path:
     """A path, for `type=`; "" is that of a variable that was not set, and not the folder here."""
     if not text:
         raise argparse.ArgumentTypeError("'' is no folder; . is the one that you are in")
-    path = Path(text).expanduser()  # a shell leaves the ~ of --out=~/runs to us
+    path = Path(os.path.expanduser(text))  # a shell leaves the ~ of --out=~/runs to us
     for part in (path, *path.parents):
         if part.exists() and not part.is_dir():
             raise argparse.ArgumentTypeError(f"{str(part)!r} is a file; name a folder")

@@ -70,10 +70,10 @@ def new_ids(run: Run) -> Iterator[Path]:
     os.replace(path, folder / IDS)
 
 
-def check_same(folder: Path, **tokens: Sequence) -> None:
-    """ValueError where a run that has ended there has other words, or merges: ids do not tell."""
-    saved = checkpoint.load(folder / CHECKPOINT) if finished(folder) else {}
-    if any(list(saved.get(name, given)) != list(given) for name, given in tokens.items()):
+def check_same(folder: Path, part: str, tokens: Sequence) -> None:
+    """ValueError where a run that has ended there has other "words", or "merges", which is what
+    the part of its checkpoint is called: ids do not tell."""
+    if finished(folder) and list(checkpoint.load(folder / CHECKPOINT)[part]) != list(tokens):
         raise _of_another_text(folder)
 
 

@@ -97,7 +97,7 @@ def read(run: Run) -> tuple[bpe.BPE, int]:
     with new_ids(run) as path:
         pieces, tokenizer = learn_pieces(pieces, max(options.rows - 256, 0), unit="byte")
         checksum = write_tokens(pieces, path, tokenizer)
-        check_same(options.out, merges=_as_text(tokenizer))
+        check_same(options.out, "merges", _as_text(tokenizer))
     return tokenizer, checksum
 
 

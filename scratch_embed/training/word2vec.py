@@ -152,7 +152,7 @@ def read(run: Run) -> dict:
             found, tokenizer = counting.learn_pieces(found, options.pieces)
             cut = counting.cut_by(tokenizer)
         counted = counting.count(found, path, cut, *limits)
-        check_same(options.out, words=counted.words)
+        check_same(options.out, "words", counted.words)
     if options.cut == "pieces":
         tokenizer.save(options.out / PIECES)
     kind = "pieces" if options.cut == "pieces" else "words"

@@ -76,6 +76,9 @@ def test_the_home_folder_that_a_shell_leaves_after_an_equals_sign(tmp_path, monk
     for name in ("HOME", "USERPROFILE"):  # of Linux and macOS, and of Windows
         monkeypatch.setenv(name, str(tmp_path))
     assert command.parse(made(), ["--out=~/runs"]).options.out == tmp_path / "runs"
+    monkeypatch.chdir(tmp_path)  # nobody's home is just a name
+    nobody = command.parse(made(), ["--out=~nobody of that name/runs"])
+    assert nobody.options.out.parts == ("~nobody of that name", "runs")
 
 
 def test_a_resumed_run_has_the_options_it_was_begun_with(tmp_path, capsys):

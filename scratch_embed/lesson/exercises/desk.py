@@ -107,11 +107,11 @@ def _with_imports(path: Path) -> list[bytes]:
     found, named = {}, [path]
     while named:
         at = named.pop()
-        if at not in found and (at == path or at.is_file()):
-            found[at] = at.read_bytes() if at.is_file() else b""
+        if at not in found and at.is_file():
+            found[at] = at.read_bytes()
             lines = IMPORT.findall(found[at].decode("utf-8", "replace"))
             named += [at.with_name(f"{name}.py") for name in WORD.findall(" ".join(lines))]
-    return [found[at] for at in sorted(found, key=lambda at: (at != path, at))]
+    return [found.pop(path, b""), *(found[at] for at in sorted(found))]
 
 
 def _quoted(path: Path) -> str:

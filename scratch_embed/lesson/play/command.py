@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from os.path import expanduser
 
 from scratch_embed.files import check_ending, check_writable, sentence
 from scratch_embed.lesson.usage import Parser, UsageError, spoken
@@ -41,7 +40,7 @@ def main(argv: list[str]) -> int:
     made.add_argument("--set", action="append", default=[], metavar="CONTROL=VALUE",
                       help="how it opens (may be given more than once)")  # fmt: skip
     for flag, told in WRITTEN.items():  # a shell leaves the ~ of --png=~/x.png to us
-        made.add_argument(flag, type=expanduser, metavar="FILE", help=told)
+        made.add_argument(flag, type=os.path.expanduser, metavar="FILE", help=told)
     made.add_argument("--window", action="store_true", help="open a window")
     made.add_argument("--port", type=int, help="of the local server (a free one when none is said)")
     made.add_argument("--no-browser", action="store_true", help="only print the address")

@@ -7,7 +7,6 @@ import builtins
 import difflib
 import os
 import sys
-from os.path import expanduser
 from pathlib import Path
 
 from scratch_embed.ending import STOPPED, UNREAD, open_streams, silence
@@ -55,9 +54,9 @@ def parser(script: str | None = None) -> Parser:
     made.add_argument("--quiet", action="store_true", help="print only what is wrong")
     made.add_argument("--quick", action="store_true", help="smaller experiments")
     text = "read this text instead of the standard one"
-    made.add_argument("--text", type=expanduser, metavar="FILE", help=text)
+    made.add_argument("--text", type=os.path.expanduser, metavar="FILE", help=text)
     ledger = "write every verdict to this file as JSON; what it held is replaced"
-    made.add_argument("--ledger", type=expanduser, metavar="FILE", help=ledger)
+    made.add_argument("--ledger", type=os.path.expanduser, metavar="FILE", help=ledger)
     return made
 
 
