@@ -1,10 +1,12 @@
-"""What a person typed in quiz, guess or step, judged: right, or the slip that leads to it.
+"""What a person typed, judged: right, or the slip that leads to it.
 
     judge("1.4", 1.4)                                    right
     judge("-1.4", 1.4).slip                              the sign
     judge("204.8", 204_800_000).slip                     another unit
     judge("0.6", 1.4, parts=[0.8, 0.6]).slip             one part of a sum
     judge("0.3", 0.58, elsewhere={"z[cat]": 0.3}).slip   the right number of another place
+
+The quiz, the guesses of a lesson and the lines that the stepper asks for are all judged here.
 """
 
 from __future__ import annotations
@@ -16,28 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.lesson.claims.printed import SCALES, Figure, names_one_number, read_figure
+from scratch_embed.lesson.claims.printed import SCALES, Figure, read_figure
+from scratch_embed.lesson.typed import BYTE, DIGITS, PER, in_the_unit_asked, is_share, read
 from scratch_embed.look.numbers import number
 
 LETTERS = "ABCDEFGHIJ"
 CLOSE = 0.01  # of the answer: how far a typed number may be off where nothing else is said
-DIGITS = 17  # a float has no more
 EXACT = 10_000  # a whole number below it is a count, and has no rounding
 NOTHING = 1e-15  # what rounding leaves of a sum that is 0
 SHOWN = 2e-6  # of a part: it is a product of two numbers, of which six digits are shown
 BEYOND = 1e10  # times: one of the two is what rounding leaves of a 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
-BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
 COUNTED = re.compile(r"\b[Hh]ow many\b")
-HOW_MANY = re.compile(r"\b(?:[Hh]ow many|in) (thousand|million|billion)s?\b")
 TIMES = re.compile(r"\b[Hh]ow many times\b")
-SHARE = re.compile(r"\bshare\b")
-PERCENT = r"per ?cent|%"
-PER = re.compile(PERCENT)
-SAID = {"%": PERCENT, "percent": PERCENT, "per cent": PERCENT, "M": "million", "B": "billion",
-        "million": "million", "billion": "billion", "K": "thousand", "k": "thousand",
-        "thousand": "thousand"}  # fmt: skip
 
 
 class Judgement(NamedTuple):
@@ -73,14 +67,14 @@ def judge(
         return Judgement(False, next(told, ""))
     if np.ndim(answer):
         return _vector(typed, np.asarray(answer, float), tolerance, slips, parts, elsewhere)
-    figure = _read(typed, asked)
+    figure = read(typed, asked)
     if figure is None:
         return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
-    value, answer = _in_the_unit_asked(figure, asked), float(answer)
+    value, answer = in_the_unit_asked(figure, asked), float(answer)
     count = answer.is_integer() and abs(answer) < EXACT and not BYTE.search(asked)
     if tolerance is None and count:
         tolerance = 0.0
-    if _is_share(figure, value, asked) and not _near(value, answer, tolerance):
+    if is_share(figure, value, asked) and not _near(value, answer, tolerance):
         value /= SCALES["%"]
     if _near(value, answer, tolerance) or abs(value - answer) <= _cancelled(parts):
         in_bytes = BYTE.fullmatch(figure.unit.strip())
@@ -103,11 +97,11 @@ def how_far(typed: str, answer, asked: str = "") -> str:
     """
     pieces = _pieces(typed) if np.ndim(answer) else [typed]
     answers = np.ravel(answer).tolist()
-    figures = [_read(piece, asked) for piece in pieces]
+    figures = [read(piece, asked) for piece in pieces]
     if None in figures or len(figures) != len(answers):
         return ""
-    values = [_in_the_unit_asked(figure, asked) for figure in figures]
-    shares = [_is_share(figure, value, asked) for figure, value in zip(figures, values)]
+    values = [in_the_unit_asked(figure, asked) for figure in figures]
+    shares = [is_share(figure, value, asked) for figure, value in zip(figures, values)]
     pairs = [
         (v / SCALES["%"] if share and abs(a) > 1 else v, float(a))
         for v, share, a in zip(values, shares, answers)
@@ -132,7 +126,7 @@ def names_an_option(typed: str, options: Sequence[str]) -> bool:
 def is_number(typed: str, size: int = 1, asked: str = "") -> bool:
     """Whether what was typed can be read as a number, or as so many."""
     pieces = [typed] if size == 1 else _pieces(typed)
-    return len(pieces) == size and all(_read(piece, asked) is not None for piece in pieces)
+    return len(pieces) == size and all(read(piece, asked) is not None for piece in pieces)
 
 
 def _is_option(typed: str, option: str, options: Sequence[str]) -> bool:
@@ -160,49 +154,7 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"[\"'`]", "", text).split()).rstrip(" .,;:!").casefold()
 
 
-# ---- reading -------------------------------------------------------------------------------------
-
-
-def _read(typed: str, asked: str = "") -> Figure | None:
-    """One number; a range and a bound, which a page may print, are no answer. 1/4 is one, and so is
-    a number with a word of the question: 3 rows."""
-    typed = typed.strip().removeprefix("=").rstrip(".").strip()
-    try:
-        if names_one_number(typed):
-            return read_figure(typed)
-        if "/" in typed:
-            above, below = (read_figure(part).value for part in typed.split("/"))
-            value = above / below
-            return Figure(typed, value, value, value, decimals=DIGITS + 1)
-    except (ValueError, ZeroDivisionError):
-        return None
-    number, _, word = typed.rpartition(" ")
-    known = re.search(rf"\b{re.escape(word)}s?\b", asked)
-    return _read(number) if number and word.isalpha() and known else None
-
-
-def _in_the_unit_asked(figure: Figure, asked: str) -> float:
-    """The typed number as the answer counts: "131 million" to "How many million?" is 131."""
-    unit, bytes_asked = figure.unit.strip(), BYTE.search(asked)
-    if BYTE.fullmatch(unit) and bytes_asked:
-        return figure.value / SCALES[bytes_asked[0]]
-    if unit in SAID and re.search(SAID[unit], asked):
-        return figure.value / SCALES[unit]
-    counted = HOW_MANY.search(asked)
-    if counted and unit in SAID and SAID[unit] != PERCENT:  # 0.13 billion to "How many million?"
-        return figure.value / SCALES[counted[1]]
-    if unit in SAID and SAID[unit] == PERCENT and "of 100 " in asked:
-        return 100 * figure.value
-    if unit == "B" and bytes_asked:  # which is a billion elsewhere
-        return figure.value / SCALES["B"] / SCALES[bytes_asked[0]]
-    return figure.value
-
-
-def _is_share(figure: Figure, value: float, asked: str) -> bool:
-    """Whether 0.57 may stand for 57 percent; a plain 1 is one percent."""
-    both = SHARE.search(asked) and PER.search(asked)
-    written_so = abs(value) < 1 or abs(value) == 1 and figure.decimals > 0
-    return bool(both and not figure.unit and written_so)
+# ---- near ---------------------------------------------------------------------------------------
 
 
 def _beyond(value: float, asked: str) -> str:
@@ -311,7 +263,7 @@ def _pieces(typed: str) -> list[str]:
 
 def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
     pieces = _pieces(typed)
-    figures = [_read(piece) for piece in pieces]
+    figures = [read(piece) for piece in pieces]
     if None in figures or len(figures) != answer.size:
         many = "one number" if len(pieces) == 1 else f"{len(pieces)} numbers"
         found = f"you gave {many}" if pieces and None not in figures else "that is something else"
@@ -320,8 +272,8 @@ def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:
     values = np.array([figure.value for figure in figures])
     largest = np.abs(answer).max()
     near = max(CLOSE * largest if tolerance is None else tolerance, _cancelled(parts))
-
-    place = min(0.01, 10.0 ** (math.floor(math.log10(largest or 1)) - 1))  # two digits of it
+    # two places behind the point will do, or two digits of the largest where it is small
+    place = min(0.01, 10.0 ** (math.floor(math.log10(largest or 1)) - 1))
 
     def right(figure: Figure, due: float) -> bool:
         unit = 10.0**-figure.decimals if figure.value else place  # it may be rounded to
