@@ -7,6 +7,8 @@ from itertools import groupby
 import numpy as np
 
 from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.data import others
+from scratch_embed.gradcheck.numeric import ways
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.walk import Part, answers, changes_saved, plain, same_bits
 from scratch_embed.tensor import Node
@@ -99,18 +101,21 @@ def writes_inputs(point) -> list[Cause]:
     return found
 
 
-def _copy(value, turned: bool = False, moved: bool = False):
-    """An array again; turned about, numbers change their sign and ids their order; moved, numbers
-    are others of the same sign."""
+def _copy(value, turned: bool = False):
+    """An array again; turned about, numbers change their sign and ids their order."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
         return value
     copy = value.copy()
-    if moved and copy.dtype.kind == "f":
-        copy *= 0.75  # and not more: the largest numbers stay finite
-        copy += np.where(copy < 0, -0.1, 0.1).astype(copy.dtype)
     if turned:
         copy = -copy if copy.dtype.kind == "f" else np.flip(copy).copy()
     return copy
+
+
+def _other(value):
+    """Other numbers in the place of an array of such."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return _copy(value)
+    return others(value, ways(4))
 
 
 def _writes(part: Part, place: int) -> Cause:
@@ -128,7 +133,7 @@ def left_behind(parts: list[Part]) -> list[Cause]:
     found = {}
     for _, inputs in groupby(parts, key=lambda part: id(part.node)):
         node, dout, *_ = next(inputs)
-        given = [_copy(plain(value), moved=True) for value in node.inputs]
+        given = [_other(plain(value)) for value in node.inputs]
         before = _gradients(node, dout)
         try:
             with np.errstate(all="ignore"):

@@ -25,7 +25,6 @@ from scratch_embed.tensor import Tensor, tape
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
 AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
 ASIDE = 1e-3  # how far beside a point a kink is behind us
-SLOPE, FAR_OFF = 1e-6, 1e-3  # of what the entries make of a slope: by rounding, and never by it
 
 
 def off_the_tape(point) -> list[Cause]:
@@ -98,62 +97,31 @@ def right_beside(point) -> bool:
 def wrong_aside(point) -> list[str]:
     """Names of tensors along which, a little beside the point, backward is not the slope: for a
     direction through many entries of which some are on kinks, which tells nothing at the point."""
-    rng = ways(2)
-    there = [ASIDE * rng.standard_normal(tensor.shape) for tensor in point.checked]
-    return _wrong_at(point, there, rng, SLOPE, looks=1)
-
-
-def wrong_elsewhere(point) -> list[str]:
-    """Names of tensors along which backward is not the slope `elsewhere`: a factor that is 1 at
-    the point, as the gamma of a fresh LayerNorm, or a term that is 0 may be left out in it."""
-    if point.coarse:  # a nudge tells little
+    rng, tensors = ways(2), point.checked
+    if no_slopes(point):
         return []
-    return _wrong_at(point, elsewhere(point.checked), ways(2), FAR_OFF, looks=3)
-
-
-def elsewhere(tensors: list[Tensor]) -> list[np.ndarray]:
-    """Ways that lead numbers to others of the same sign, nearer to 0 but for the smallest."""
-    rng, found = ways(3), []
-    for at in (tensor.data for tensor in tensors):
-        further = np.where(at < 0, -1, 1) * rng.uniform(0.05, 0.15, at.shape)
-        found.append(further - rng.uniform(0.1, 0.4, at.shape) * at)
-    return found
-
-
-def _wrong_at(
-    point, there: list[np.ndarray], rng: np.random.Generator, share: float, looks: int
-) -> list[str]:
-    """Names of tensors along which backward is not the slope where these ways lead, along one of
-    so many directions."""
-    tensors = point.checked
-    if point.original or any(missing.any() for missing in point.missing):
-        return []  # by their options, gradients are no slopes
     try:
-        with moved(tensors, there):
+        with moved(tensors, [ASIDE * rng.standard_normal(tensor.shape) for tensor in tensors]):
             got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
-            found = [
-                all(_is_slope(point, tensor, grad, rng, share) for _ in range(looks))
-                for tensor, grad in zip(tensors, got)
-            ]
+            found = [_is_slope(point, *pair, rng) for pair in zip(tensors, got)]
     except Exception:  # noqa: BLE001  fn does not take these numbers, and may say so in any way
         return []
     return [point.name(position) for position, right in enumerate(found) if not right]
 
 
-def _is_slope(
-    point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator, share: float
-) -> bool:
-    """Whether a gradient is the slope along a random direction, as far as a nudge tells, up to a
-    share of what its entries make of one."""
+def no_slopes(point) -> bool:
+    """Whether, by the options of its operations, gradients are no slopes."""
+    return bool(point.original) or any(missing.any() for missing in point.missing)
+
+
+def _is_slope(point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator) -> bool:
+    """Whether a gradient is the slope along a random direction, as far as a nudge tells."""
     way = rng.standard_normal(tensor.shape)
     way /= max(float(np.linalg.norm(way)), 1.0)
     line = Line(point.loss, tensor, None, way, edits=True)
-    due, doubt = float(np.vdot(grad, way)), share * float(np.abs(grad * way).sum())
-    for measure in (central, closer):  # the first is cheap, and mostly enough
-        slope = measure(line, point.noise)
-        if not abs(slope.value - due) > doubt + 8 * slope.noise:
-            return True
-    return is_kink(line, None, point.noise)
+    slope, doubt = closer(line, point.noise), 1e-6 * float(np.abs(grad * way).sum())
+    off = abs(slope.value - float(np.vdot(grad, way)))
+    return not off > doubt + 8 * slope.noise or is_kink(line, None, point.noise)
 
 
 def _is_nudged(point, tensor: Tensor, grad: np.ndarray) -> bool:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dis import get_instructions
 from functools import partial
-from types import FunctionType
 
 import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.beside import elsewhere, wrong_aside, wrong_elsewhere
+from scratch_embed.gradcheck.beside import wrong_aside
 from scratch_embed.gradcheck.causes import Cause
-from scratch_embed.gradcheck.data import check_tensors, holding, moved
-from scratch_embed.gradcheck.diagnose import diagnose, loss_alone, repeats
-from scratch_embed.gradcheck.nudged import agrees_along
+from scratch_embed.gradcheck.data import check_tensors, holding
+from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.elsewhere import look_elsewhere
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.gradcheck.ties import overpaid
 from scratch_embed.gradcheck.verdicts import compare
-from scratch_embed.gradcheck.walk import Part, answers, same_bits
 from scratch_embed.tensor import Tensor
 from scratch_embed.tensor.recording import recording, whole
 from scratch_embed.watch import watching
@@ -32,11 +29,6 @@ SEEN_THERE = 50  # entries of each tensor, where one look has shown that somethi
 NOT_BESIDE = (
     "a little beside this point, off the kinks that hide it here, the gradient of {} is not the "
     "slope along a random direction: check there"
-)
-NOT_ELSEWHERE = (
-    "at other numbers, 0.6 to 0.9 times these and some 0.1 further from 0, the gradient of {} is "
-    "not the slope: a factor that is 1 here, or a term that is 0, may be left out; check at random "
-    "numbers"
 )
 
 
@@ -108,43 +100,13 @@ def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Repo
     numbers, and for causes of what is wrong."""
     if report.passed and (report.blind or report.excused):
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
-    elif report.passed and wrong_elsewhere(point):
-        here = [(part.dout, answers(part, part.dout.copy())) for part in point.walk.parts]
-        with moved(point.checked, elsewhere(point.checked)):
-            _look_there(report, here, Point(point.fn, point.tensors, stream(0)), judged)
+    elif report.passed:
+        look_elsewhere(
+            point, report, lambda it: judged(it, places=_entries(it, SEEN_THERE, stream(0)))
+        )
     if not report.agrees and not report.causes or point.coarse and not report.told:
         report.causes = _causes(point, report)
     return report
-
-
-def _look_there(report: Report, here: list, there: Point, judged: Callable[..., Report]) -> None:
-    """Add to the report what another point shows, if more than the rounding there is wrong.
-
-    here : what arrived at each operation, and its answers.
-    """
-    rows = judged(there, places=_entries(there, SEEN_THERE, stream(0))).rows
-    wrong = [row.parameter for row in rows if not row.passed]
-    if wrong and any(_is_wrong(part, *before) for before, part in zip(here, there.walk.parts)):
-        report.problems += map(NOT_ELSEWHERE.format, dict.fromkeys(wrong))
-        report.causes = diagnose(there)
-
-
-def _is_wrong(part: Part, dout: np.ndarray, before: list[np.ndarray]) -> bool:
-    """Whether a contribution is wrong there. One that closes over the numbers here, and answers as
-    before, is right of these."""
-    same = all(map(same_bits, before, answers(part, dout.copy())))
-    if same and not _reads_arguments_only(part.node.backward) or not repeats(part):
-        return False
-    return not agrees_along(loss_alone(part), part.grad)
-
-
-def _reads_arguments_only(backward: Callable) -> bool:
-    """Whether a function reads nothing but what it is given, and NumPy."""
-    if not isinstance(backward, FunctionType) or backward.__closure__ or backward.__defaults__:
-        return False
-    names = {step.argval for step in get_instructions(backward) if step.opname == "LOAD_GLOBAL"}
-    held = map(backward.__globals__.get, names)
-    return all(value is None or value is np for value in held)  # None: it is built in
 
 
 def _causes(point: Point, report: Report) -> list[Cause]:

@@ -31,6 +31,13 @@ def holding(tensors: list[Tensor], dtype: type = np.float64) -> Iterator[None]:
             tensor.data, tensor.grad = data, grad
 
 
+def others(numbers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of the same sign, nearer to 0 but for the smallest: so the largest stay finite."""
+    share = rng.uniform(0.6, 0.9, numbers.shape)
+    further = np.where(numbers < 0, -1, 1) * rng.uniform(0.05, 0.15, numbers.shape)
+    return np.asarray(share * numbers + further, numbers.dtype)
+
+
 @contextmanager
 def moved(tensors: list[Tensor], ways: list[np.ndarray]) -> Iterator[None]:
     """Let each tensor stand elsewhere by a way of its shape, and put it back after."""

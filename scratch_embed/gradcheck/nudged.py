@@ -49,14 +49,14 @@ def measured(
     with holding([tensor]):
         lines, noise = [Line(loss, tensor, i, edits=True) for i in places], noise_of(loss, tensor)
         if found is None:
-            both = [_by_real_steps(line, max(noise, stairs(line))) for line in lines]
+            both = [_by_real_steps(line, max(noise, stairs(line))) for line in _shown(lines)]
         elif is_analytic(loss, tensor):
             doubt = ANALYTIC * np.abs(found).max(initial=0)
             both = [(slope, doubt / 8) for slope in found]
         else:
             both = [
                 _arbitrated(line, slope, max(noise, stairs(line)))
-                for line, slope in zip(lines, found)
+                for line, slope in zip(_shown(lines), found)
             ]
     both = np.array(both, dtype=float).reshape(-1, 2).T
     return tuple(both.reshape(2, *tensor.shape) if entries is None else both)
@@ -92,17 +92,17 @@ def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[f
     """By the complex step; None where it cannot be taken."""
     try:
         with holding([tensor], np.complex128), no_casts():
-            lines = (Line(loss, tensor, i, edits=True) for i in _shown(places))
-            return [complex_step(line, 0.0).value for line in lines]
+            lines = [Line(loss, tensor, i, edits=True) for i in places]
+            return [complex_step(line, 0.0).value for line in _shown(lines)]
     except Exception:  # noqa: BLE001  a learner's own forward refuses them as it likes
         return None
 
 
-def _shown(places: list[tuple]) -> Iterable[tuple]:
-    """The entries, with a bar at a terminal where it takes longer than one waits for."""
+def _shown(lines: list[Line]) -> Iterable[Line]:
+    """The lines along entries, with a bar at a terminal where they take longer than one waits."""
     from tqdm import tqdm
 
-    return tqdm(places, desc="each entry by itself", delay=2, disable=None, leave=False)
+    return tqdm(lines, desc="each entry by itself", delay=2, disable=None, leave=False)
 
 
 def is_analytic(loss: Loss, tensor: Tensor) -> bool:

@@ -87,6 +87,23 @@ def test_so_is_one_that_takes_the_other_half_from_forward():
     assert gradcheck(product, named("x", x.copy()), named("w", w.copy())).passed
 
 
+HELD = np.array([0.3, -1.2, 2.0])
+
+
+def reads_it_in_a_loop(dout, _):
+    return np.array([d * np.cos(HELD[i]) for i, d in enumerate(dout)])
+
+
+def has_it_by_name(dout, _, *, at=HELD):
+    return dout * np.cos(at)
+
+
+@pytest.mark.parametrize("backward", [reads_it_in_a_loop, has_it_by_name])
+def test_numbers_may_be_held_in_any_way(backward):
+    sine = differentiable(lambda x: (np.sin(x), ()), backward, name="sine")
+    assert gradcheck(sine, named("x", HELD.copy())).passed
+
+
 @pytest.mark.parametrize(
     ("forward", "backward", "at"),
     [

@@ -1,0 +1,88 @@
+"""A second look, at other numbers: a factor that is 1 at the first ones may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dis import get_instructions
+from itertools import product
+from types import CodeType, FunctionType
+
+import numpy as np
+
+from scratch_embed.gradcheck.beside import no_slopes
+from scratch_embed.gradcheck.data import moved, others
+from scratch_embed.gradcheck.diagnose import diagnose, loss_alone, repeats
+from scratch_embed.gradcheck.nudged import agrees_along
+from scratch_embed.gradcheck.numeric import central, stream, ways
+from scratch_embed.gradcheck.point import Point
+from scratch_embed.gradcheck.reentrant import gradients
+from scratch_embed.gradcheck.report import Report
+from scratch_embed.gradcheck.walk import Part, answers, same_bits
+from scratch_embed.tensor import Tensor
+
+LOOKS = 3  # directions: along one of them a mistake may add up to little
+ROUGHLY = 1e-5  # of what the entries make of a slope: what is off by more is looked at closely
+AMISS = (
+    "at other numbers, 0.6 to 0.9 times these and some 0.1 further from 0, the gradient of {} is "
+    "not the slope: a factor that is 1 here, or a term that is 0, may be left out; check at random "
+    "numbers"
+)
+
+
+def look_elsewhere(point: Point, report: Report, seen: Callable[[Point], Report]) -> None:
+    """Add to the report of a point what another one shows, if more than its rounding is wrong.
+
+    seen : the report of a point, entry by entry.
+    """
+    if point.coarse or no_slopes(point):  # nudges tell little, or something else
+        return
+    rng = ways(3)
+    far = [others(tensor.data, rng) - tensor.data for tensor in point.checked]
+    with moved(point.checked, far):
+        if _may_be_right(point, rng):
+            return
+    here = [(part.dout, answers(part, part.dout.copy())) for part in point.walk.parts]
+    with moved(point.checked, far):
+        there = Point(point.fn, point.tensors, stream(0))
+        wrong = [row.parameter for row in seen(there).rows if not row.passed]
+        if wrong and any(_is_wrong(part, *before) for before, part in zip(here, there.walk.parts)):
+            report.problems += map(AMISS.format, dict.fromkeys(wrong))
+            report.causes = diagnose(there)
+
+
+def _may_be_right(point: Point, rng: np.random.Generator) -> bool:
+    """Whether backward may be the slope where the tensors stand now, along random directions."""
+    try:
+        got = gradients(point.fn(*point.tensors), point.cotangent, point.checked)
+        pairs = product(zip(point.checked, got), range(LOOKS))
+        return all(_may_be_slope(point, *pair, rng) for pair, _ in pairs)
+    except Exception:  # noqa: BLE001  fn does not take these numbers, and may say so in any way
+        return True
+
+
+def _may_be_slope(point: Point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator) -> bool:
+    way = rng.standard_normal(tensor.shape)
+    slope = central(point.line(tensor, direction=way), point.noise)
+    doubt = ROUGHLY * float(np.abs(grad * way).sum()) + 8 * slope.noise
+    return not abs(slope.value - float(np.vdot(grad, way))) > doubt  # a nan tells nothing
+
+
+def _is_wrong(part: Part, dout: np.ndarray, before: list[np.ndarray]) -> bool:
+    """Whether a contribution is wrong there. One that closes over the numbers here, and answers as
+    before, is right of these."""
+    same = all(map(same_bits, before, answers(part, dout.copy())))
+    if same and not _reads_arguments_only(part.node.backward) or not repeats(part):
+        return False
+    return not agrees_along(loss_alone(part), part.grad)
+
+
+def _reads_arguments_only(backward: Callable) -> bool:
+    """Whether a function reads nothing but what it is given, and NumPy, as far as one can see."""
+    if not isinstance(backward, FunctionType) or backward.__closure__:
+        return False
+    inner = any(isinstance(constant, CodeType) for constant in backward.__code__.co_consts)
+    if inner or backward.__defaults__ or backward.__kwdefaults__:
+        return False
+    names = {step.argval for step in get_instructions(backward) if step.opname == "LOAD_GLOBAL"}
+    held = map(backward.__globals__.get, names)
+    return all(value is None or value is np for value in held)  # None: it is built in
