@@ -6,6 +6,7 @@ ids and the rows of dout are paired as a mistake would pair them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,8 +17,39 @@ from scratch_embed.gradcheck.walk import looked_up, plain
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.shape import getitem_forward
+from scratch_embed.watch import arrays
 
+# What to say of rows that ids name, and of such as are copied from where they lie.
+BY_IDS = {
+    "repeats": "repeated ids",
+    "adding": "np.add.at or scatter_add sums them all",
+    "those": "the ids",
+}
+BY_PLACE = {
+    "repeats": "copies of one row",
+    "adding": "what all of them send back is summed",
+    "those": "the rows that are due",
+}
 LAST = "last use of a row, as grad[ids] = dout and grad[ids] += dout both do"
+
+
+def reads_ids(case: Case) -> bool:
+    """Whether an operation reads ids, as far as one can see: it is given some, keeps some, or finds
+    some in its surroundings. A flip copies rows as well, and nobody names them."""
+    node = case.part.node
+    held = [*map(plain, node.inputs), *node.options.values(), *arrays(node.saved)]
+    for function in (node.forward, node.backward):
+        try:
+            around = inspect.getclosurevars(function)
+        except TypeError:  # what is compiled, or an object that is called, does not say
+            return True
+        found = [*around.nonlocals.values(), *around.globals.values()]
+        held += [np.asarray(value) if _is_ids(value) else value for value in found]
+    return any(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in held)
+
+
+def _is_ids(value) -> bool:
+    return isinstance(value, list) and value and all(isinstance(each, int) for each in value)
 
 
 def scatter(case: Case) -> tuple[np.ndarray, np.ndarray] | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.gradcheck import as_if, kinks, layouts, paths, pattern
+from scratch_embed.gradcheck import as_if, kinks, layouts, means, paths, pattern
 from scratch_embed.gradcheck import by_row as r
 from scratch_embed.gradcheck import derivatives as d
 from scratch_embed.gradcheck import predictions as p
@@ -67,8 +67,7 @@ HYPOTHESES = [
     Hypothesis(
         "overwritten",
         r.overwritten,
-        "repeated ids are overwritten instead of added: {half} keeps only the {detail}; np.add.at "
-        "or scatter_add sums them all",
+        "{repeats} are overwritten instead of added: {half} keeps only the {detail}; {adding}",
     ),
     Hypothesis(
         "overwritten",
@@ -80,7 +79,7 @@ HYPOTHESES = [
     Hypothesis(
         "reversed scatter",
         r.reversed_ids,
-        "{half} scatters in reversed order: the ids run one way and the rows of dout the other",
+        "{half} scatters in reversed order: {those} run one way and the rows of dout the other",
     ),
     Hypothesis(
         "swapped axes",
@@ -112,7 +111,7 @@ HYPOTHESES = [
     ),
     Hypothesis(
         "missing mean factor",
-        p.missing_mean,
+        means.missing_mean,
         "{half} sends {detail} times too much, as one that does not divide by {detail}: the "
         "gradient of a mean over n is 1/n of that of a sum",
     ),
@@ -140,6 +139,12 @@ HYPOTHESES = [
         p.transposed,
         "{half} hands {to} a transposed gradient; for out = x @ W they are dx = dout @ W.T and "
         "dW = x.T @ dout",
+    ),
+    Hypothesis(
+        "transposed",
+        p.column_by_column,
+        "{half} fills what it hands {to} column by column, as reshape(..., order=\"F\") does, and "
+        "forward reads it row by row",
     ),
     Hypothesis(
         "transposed",
@@ -337,4 +342,5 @@ def name_cause(case: p.Case, to: str, among: list[Hypothesis] = HYPOTHESES) -> C
     hypothesis, detail = found
     op = case.part.node.name
     words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}
+    words |= r.BY_IDS if r.reads_ids(case) else r.BY_PLACE
     return Cause(hypothesis.name, op, hypothesis.sentence.format(**words, detail=detail))

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
-from scratch_embed.gradcheck.corners import is_kink, jump, leaps
+from scratch_embed.gradcheck.corners import is_kink, jump, leaps, may_be_kink
 from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.noise import goes_in_steps, moves_farther_off, stairs
 from scratch_embed.gradcheck.nudged import is_analytic
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
     CENTRAL_STEP,
+    COMPLEX_STEP,
     METHODS,
     NUMERATORS,
     Line,
@@ -40,6 +41,10 @@ def measure(point: Point, methods: list[str], places: list[Place]):
     skipped: dict[str, str] = {}
     for method in methods:
         aside = method == "complex"
+        if aside and not np.isfinite(point.loss()):  # as ln(-2), which a complex step would find
+            for got in found:
+                got[method] = Measured(np.nan, COMPLEX_STEP, 0.0)
+            continue
         dtype, alert = (np.complex128, no_casts()) if aside else (np.float64, nullcontext())
         try:
             with holding(point.checked, dtype), alert:
@@ -64,8 +69,22 @@ def judge(
 ) -> Row:
     """The verdict on one place, by the most exact method that was used."""
     row = _judged(point, place, found, rtol, largest)
-    untold = row.verdict == WRONG and np.isnan(row.numeric) and np.isfinite(row.analytic)
-    return row._replace(verdict=NO_NUMBER) if untold else row
+    if row.passed or not np.isfinite(row.analytic):
+        return row
+    if np.isnan(row.numeric):
+        return row._replace(verdict=NO_NUMBER)
+    return row._replace(verdict=NOISE) if _is_rounding(point, place, row) else row
+
+
+def _is_rounding(point: Point, place: Place, row: Row) -> bool:
+    """Whether backward is off by no more than its own rounding, where large numbers cancel."""
+    _, _, zero, why = _class(point, place)
+    if zero or why or point.original:
+        return False
+    worst = place if place.direction is None else place._replace(direction=np.abs(place.direction))
+    doubt = worst.of(point.doubts[place.position])
+    small = 1e-6 * np.abs(point.cotangent).max(initial=0)  # what turns at a kink is more than that
+    return bool(doubt <= small and row.difference <= doubt + row.tolerance)
 
 
 def _judged(
@@ -83,9 +102,9 @@ def _judged(
     line = _line(point, place)
     if said.zero or all(row.passed for row in rows.values()):
         if said.hidden(found[best]) and not line.side:
-            row = said.row(clear := clearer(line, point.noise))._replace(true=true)
-            kink = not row.passed and not said.zero and is_kink(line, said.slope, point.noise)
-            return said.row(clear, KINK) if kink else row
+            clear = clearer(line, point.noise)
+            row = said.row(clear)._replace(true=true)
+            return row if row.passed else said.on_a_kink(clear, line) or row
         return (_on_stairs(said, found[best], line) or _decided(rows))._replace(true=true)
     near, real = closer(line, point.noise), [m for m in found if m != "complex"]
     if np.isnan(near.value) and point.loss.refused:
@@ -120,7 +139,15 @@ def _judged(
         again = said.row(clearer(line, point.unit))
         if again.passed:
             return again._replace(true=true)
+    if _exact_alone(point, place, rows):
+        return rows["complex"]._replace(verdict=NOISE, true=true)
     return _decided(rows)._replace(true=true)
+
+
+def _exact_alone(point: Point, place: Place, rows: dict[str, Row]) -> bool:
+    """Whether the complex step agrees, and real ones, which may all lead beyond a pole, do not."""
+    agrees = "complex" in rows and rows["complex"].passed
+    return agrees and is_analytic(point.loss, point.checked[place.position])
 
 
 class _Said(NamedTuple):
@@ -151,6 +178,12 @@ class _Said(NamedTuple):
     def still(self, got: Measured) -> bool:
         """Whether backward says 0 and so does the nudge, though nothing says that it must be."""
         return not (self.zero or self.why or self.analytic or got.value)
+
+    def on_a_kink(self, got: Measured, line: Line) -> Row | None:
+        """The comparison where the slopes from both sides are apart, with backward between."""
+        if is_kink(line, self.slope, self.point.noise):
+            return self.row(got, KINK)
+        return self.row(got, NOISE) if may_be_kink(line, self.slope, self.point.noise) else None
 
     def against(self, exact: Measured, real: Measured) -> Row:
         """The comparison where the complex step alone disagrees with backward.

@@ -28,6 +28,18 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
     return 0.5 < found.sizes[-1] / found.sizes[-2] < 8
 
 
+def may_be_kink(line: Line, slope: float, noise: float) -> bool:
+    """Whether the slopes from both sides are apart at a long step, `slope` between, and rounding
+    hides if they stay so at shorter ones."""
+    found = _jumps(line, slope, noise, WIDE)
+    if line.side or not found.hidden or len(found.sizes) != 1:
+        return False
+    h, here = line.step(CENTRAL_STEP / 16.0 ** WIDE[0]), line(0.0)
+    low, high = sorted((line(step) - here) / step for step in (-h, h))
+    doubt = 8 * noise / h
+    return low - doubt <= slope <= high + doubt
+
+
 class _Jumps(NamedTuple):
     """How far the slopes from both sides are apart, at ever smaller steps."""
 

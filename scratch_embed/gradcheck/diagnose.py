@@ -28,11 +28,12 @@ from scratch_embed.gradcheck.beside import (
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
 from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.kinks import meets_one, takes_a_side
+from scratch_embed.gradcheck.noise import rounding
 from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be, measured
 from scratch_embed.gradcheck.numeric import Line, Loss, stream
 from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
-from scratch_embed.gradcheck.predictions import Case, close, rounding
+from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
 from scratch_embed.gradcheck.walk import Part, answers, of_lookup, plain, rounds, same_bits
 from scratch_embed.tensor import Tensor

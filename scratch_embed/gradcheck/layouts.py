@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.gradcheck.noise import rounding
 from scratch_embed.gradcheck.numeric import stream
-from scratch_embed.gradcheck.predictions import Case, close, rounding
+from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.walk import answers
 
 

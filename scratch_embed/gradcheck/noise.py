@@ -1,4 +1,4 @@
-"""How much rounding the loss itself carries, so that a slope can be told from it.
+"""How much rounding the loss itself carries, or a gradient, so that a slope can be told from it.
 
 It is measured with a difference table after Moré & Wild, "Estimating computational noise" (SIAM J.
 Sci. Comput. 2011). What was rounded away inside fn before L became small is not seen so: -ln p of a
@@ -9,11 +9,17 @@ loss at logits of some units.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from scratch_embed.gradcheck.numeric import RICHARDSON_STEP, Line
+from scratch_embed.gradcheck.data import moved
+from scratch_embed.gradcheck.numeric import EPS, RICHARDSON_STEP, Line
+from scratch_embed.gradcheck.reentrant import gradients
+from scratch_embed.gradcheck.walk import Part, answers
 
 NOISE_SPACINGS = 1e-9, 1e-12  # of points at which rounding is looked for
+STRETCHES = 1, -1, 2, -2, 3, -3  # by so many last digits
 
 
 def loss_noise(
@@ -64,3 +70,54 @@ def moves_farther_off(line: Line) -> bool:
     """Whether L is another at a long step, on both sides."""
     h = line.step(RICHARDSON_STEP)
     return line(0.0) not in (line(h), line(-h))
+
+
+def rounding(part: Part, *douts: np.ndarray) -> float:
+    """What rounding may leave of a gradient that is 0: of a softmax over one column, say.
+
+    Where large numbers cancel, as in attention to equal keys, it is what the last digits of dout
+    make of it, or of other `douts`.
+    """
+    with np.errstate(all="ignore"):  # 0 times infinity, of what is masked
+        douts = part.dout, *douts
+        loss = max(float(np.abs(dout * part.out).sum()) for dout in douts)
+        changes = [change for dout in douts for change in _changes(part, dout)]
+    size = float(np.abs(part.tensor.data).max(initial=0)) or 1.0
+    return 1e3 * (EPS * loss / size + max(filter(np.isfinite, changes), default=0.0))
+
+
+def _changes(part: Part, dout: np.ndarray) -> Iterator[float]:
+    """By how much an answer changes with the last digits of dout. All are stretched by the same
+    factor: equal numbers stay equal, and 0 is 0."""
+    first = answers(part, dout.copy(order="K"))
+    for k in STRETCHES:
+        stretched = dout.copy(order="K")  # and not in its layout, which some backward may read
+        stretched *= 1 + k * EPS
+        yield from (np.abs(b - a).max(initial=0) for a, b in zip(first, answers(part, stretched)))
+
+
+def of_backward(point) -> list[np.ndarray]:
+    """What rounding may make of each entry of the gradients of a `Point`, as those of a variance of
+    equal numbers: a hundred times what last digits change, of the cotangent and of all inputs.
+
+    What lies on a kink, from which inputs move off to both sides as they are stretched, is no rest
+    of rounding: the lesser side counts. An entry that happens to stay as it is has the doubt of
+    most others.
+    """
+    changes = [_stretched(point, k) for k in STRETCHES]
+    up, down = ([np.max(each, axis=0) for each in zip(*changes[side::2])] for side in (0, 1))
+    least = [np.fmin(*pair) for pair in zip(up, down)]
+    return [1e2 * np.fmax(each, np.median(each)) if each.size else each for each in least]
+
+
+@np.errstate(all="ignore")
+def _stretched(point, k: int) -> list[np.ndarray]:
+    """By how much each entry of its gradients changes if all numbers are larger by k last digits;
+    0 where fn does not take them."""
+    with moved(point.checked, [k * EPS * tensor.data for tensor in point.checked]):
+        try:
+            cotangent = point.cotangent * (1 + k * EPS)
+            got = gradients(point.fn(*point.tensors), cotangent, point.checked)
+        except Exception:  # noqa: BLE001  it may say so in any way
+            got = point.grads
+    return [np.abs(a - b) for a, b in zip(got, point.grads)]

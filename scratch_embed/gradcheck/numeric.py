@@ -257,6 +257,7 @@ def clearer(line: Line, noise: float) -> Measured:
     ones change beyond their rounding, counts as noise.
     """
     shorter, long = _ever_shorter(line, noise), farther(line, noise)
-    long = long._replace(noise=long.noise + _drift(long, shorter))
+    doubt = _drift(long, shorter) + _of_inputs(line, long.step)
+    long = long._replace(noise=long.noise + doubt)
     both = long, _closest(line, noise, shorter)
     return min(both, key=lambda measured: np.nan_to_num(measured.noise, nan=np.inf))

@@ -16,12 +16,13 @@ from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import reach
 from scratch_embed.gradcheck.diagnose import crooked, is_sound, wrong_operations
-from scratch_embed.gradcheck.noise import loss_noise
+from scratch_embed.gradcheck.noise import loss_noise, of_backward
 from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, Loss
 from scratch_embed.gradcheck.reentrant import (
     backward_again,
     forward_again,
     gradients,
+    run_elsewhere,
 )
 from scratch_embed.gradcheck.sample import Uses, uses_by_row
 from scratch_embed.gradcheck.walk import (
@@ -63,6 +64,7 @@ class Point:
     guilty : what is wrong of operations by themselves; found when first asked for.
     sound : whether every operation is right by itself, and none off the tape; the same.
     right_beside : whether backward is right a little beside the point, off its kinks; the same.
+    doubts : what rounding may make of each entry of `grads`; the same.
     """
 
     def __init__(self, fn: Callable[..., Tensor], tensors: tuple[Tensor, ...], rng):
@@ -75,7 +77,9 @@ class Point:
         self.crooked: list[Cause] = []
         self.original: dict[Tensor, np.ndarray] = {}
         self.edits = self.drifts = False
-        self.out = self._forward()
+        self._forward()  # to see if it is the same twice, before anything else has run
+        run_elsewhere(fn, tensors, self.checked)
+        self.out = self._run()
         self.cotangent = rng.standard_normal(self.out.shape)
         self.walk = Walk({}, [], [])
         self._backward()
@@ -97,6 +101,7 @@ class Point:
     guilty = cached_property(wrong_operations)
     sound = cached_property(is_sound)
     right_beside = cached_property(right_beside)
+    doubts = cached_property(of_backward)
 
     def line(self, tensor: Tensor, index=None, direction=None) -> Line:
         """L along one entry or one direction, on the side that max_norm leaves alone."""
@@ -123,7 +128,7 @@ class Point:
         rows[list(padding)] = True
         return rows
 
-    def _forward(self) -> Tensor:
+    def _forward(self) -> None:
         """Run fn, and find out whether it writes to its inputs."""
         before = [t.data.copy() for t in self.checked]
         out = self._run()
@@ -131,9 +136,9 @@ class Point:
         if all(map(same_bits, before, after)):
             again = forward_again(self.fn, self.tensors, out)
             self.drifts, self.problems = bool(again), [*self.problems, *again]
-            return out
+            return
         self.edits = True
-        out = self._run()  # from here on, at the table as max_norm left it
+        self._run()  # from here on, at the table as max_norm left it
         for position, tensor in enumerate(self.checked):
             was, then = before[position], after[position]
             if same_bits(was, then):
@@ -143,7 +148,6 @@ class Point:
             else:
                 self.problems.append(f"forward changes {self.name(position)} in place")
                 self.changed.append(self.name(position))
-        return out
 
     def _run(self) -> Tensor:
         out = self.fn(*self.tensors)

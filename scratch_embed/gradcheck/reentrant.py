@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.gradcheck.numeric import stream
+from scratch_embed.gradcheck.data import moved, others
+from scratch_embed.gradcheck.numeric import stream, ways
 from scratch_embed.gradcheck.walk import same_bits
 from scratch_embed.tensor import Tensor, no_grad, tape
 
@@ -36,6 +37,18 @@ def gradients(out: Tensor, cotangent: np.ndarray, tensors: list[Tensor]) -> list
         np.zeros(t.shape, t.dtype) if t.grad is None else np.array(np.asarray(t.grad))
         for t in tensors
     ]
+
+
+def run_elsewhere(fn: Callable[..., Tensor], tensors: tuple, checked: list[Tensor]) -> None:
+    """Forward and backward once on other numbers, as of an earlier batch: what a backward keeps
+    from its first call, a slope or an array, is of those then, and wrong for these."""
+    rng = ways(5)
+    try:
+        with moved(checked, [others(t.data, rng) - t.data for t in checked]):
+            out = fn(*tensors)
+            gradients(out, rng.standard_normal(out.shape), checked)
+    except Exception:  # noqa: BLE001, S110  fn does not take them, and may say so in any way
+        pass
 
 
 def forward_again(fn, tensors, out: Tensor) -> list[str]:

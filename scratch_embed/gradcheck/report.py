@@ -20,7 +20,7 @@ NOTES = {
     CORNER: "where there is no one slope, as in the order of three equal numbers; a little beside "
     "it, where there is, backward is that slope, or lies between such",
     NOISE: (
-        "hidden by rounding in the loss (noise). Take a large constant out of the loss, "
+        "hidden by rounding, in the loss (noise) or in backward. Take large constants out, "
         "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
     ),
     NO_NUMBER: (
@@ -87,6 +87,7 @@ class Report:
     agreement : how close the methods are to each other and to backward (`.gaps` by method)
     ties : whether each entry by itself is right, and those on one kink get too much or too little
     problems : what is amiss beside the numbers, such as a backward that gives other bits twice
+    sizes : {name of a tensor: how many entries it has}
     methods, seed, rule : how it was measured
     """
 
@@ -101,11 +102,13 @@ class Report:
         causes: list = (),
         agreement=None,
         ties: bool = False,
+        sizes: dict[str, int] | None = None,
     ):
         self.rows = sorted(rows, key=_badness)
         self.name, self.methods, self.seed, self.rule = name, list(methods), seed, rule
         self.problems, self.causes, self.agreement = list(problems), list(causes), agreement
         self.ties = ties and not self.problems
+        self.sizes = sizes or {}
 
     @property
     def passed(self) -> bool:
@@ -217,6 +220,7 @@ class Report:
         found += [f"{kind}: {kinds[kind]} {NOTES[kind]}" for kind in NOTES if kinds[kind]]
         stated = Counter(row.verdict for row in self.rows if _kind(row) == SURROGATE)
         found += [f"{verdict}: {count} {ON_PURPOSE}" for verdict, count in stated.items()]
+        found += self._sampled()
         if self.rows and not self.told:
             found.append("nothing could be told, so this is no pass; take another point")
         return found
@@ -256,6 +260,21 @@ class Report:
     def _more(self, limit: int) -> list[str]:
         left = len(self.rows) - limit
         return [f"... and {left} more, each closer to its allowance"] if left > 0 else []
+
+    def _sampled(self) -> list[str]:
+        """Of tensors whose entries were not all looked at, what a direction through all of them
+        leaves unseen: it has a length of 1, and 1 / sqrt(size) of it goes along each entry."""
+        found = []
+        for name, size in self.sizes.items():
+            rows = [row for row in self.rows if row.parameter == name]
+            along = [row.tolerance for row in rows if row.index is None]
+            if along and 0 < len(rows) - len(along) < size:
+                alone = min(along) * math.sqrt(size)
+                found.append(
+                    f"sampled: {len(rows) - len(along)} of the {size:,} entries of {name}; of the "
+                    f"others one that is off by less than {alone:.1g}, and alone, may pass unseen"
+                )
+        return found
 
     def _where_wrong(self) -> str:
         """The rows that failed, parameter by parameter, and what sets them apart."""

@@ -8,7 +8,7 @@ from scratch_embed.gradcheck.compare import agreement, judge, measure
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.cut import split
 from scratch_embed.gradcheck.nudged import is_analytic
-from scratch_embed.gradcheck.numeric import stream
+from scratch_embed.gradcheck.numeric import ways
 from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -53,6 +53,7 @@ def compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Rep
         problems=point.problems,
         agreement=agreement(point, places, found, skipped),
         ties=alone and not all(row.passed for row in ties),
+        sizes={point.name(position): t.size for position, t in enumerate(point.checked)},
     )
 
 
@@ -63,7 +64,7 @@ def _off_kinks(point: Point, looked: list[tuple[Place, Row]], judged):
 
     Every tensor has a direction: one that nobody asked for is news where it alone is wrong.
     """
-    kinks, way = {position: set() for position in range(len(point.checked))}, stream(0)
+    kinks, way = {position: set() for position in range(len(point.checked))}, ways(6)
     more: list[tuple[Place, Row]] = []
     for place, row in looked:
         if place.index is not None and row.verdict == KINK:

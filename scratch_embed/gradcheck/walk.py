@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scratch_embed.gradcheck.numeric import EPS
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.tensor import Node, Tensor, tape
@@ -74,7 +75,7 @@ def rounding_inside(parts: list[Part]) -> float:
     """
     moves = [np.ravel(part.tensor.data * part.grad) for part in parts if part.tensor.node]
     whole = np.concatenate([np.zeros(1), *moves])
-    return float(np.finfo(float).eps * np.sqrt((whole[np.isfinite(whole)] ** 2).sum()))
+    return float(EPS * np.sqrt((whole[np.isfinite(whole)] ** 2).sum()))
 
 
 def unchanged(node: Node, kept: list[np.ndarray]) -> bool:

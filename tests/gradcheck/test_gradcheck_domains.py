@@ -128,3 +128,24 @@ def test_where_no_step_is_shorter_than_a_wave_nothing_is_called_wrong(scale):
         x = leaf(scale * np.random.default_rng(seed).standard_normal((3, 4)))
         verdicts = {row.verdict for row in gradcheck(sine, x, seed=seed).rows}
         assert "WRONG" not in verdicts
+
+
+@pytest.mark.parametrize("method", ["all", "complex", "central"])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_has_a_value_among_complex_numbers_alone_is_no_number(method):
+    """ln(-2) = 0.69 + 3.14i, and 3.14 / 1e-20 is no slope."""
+    report = gradcheck(F.log, leaf([1.0, -2.0, 3.0]), method=method)
+    assert {row.verdict for row in report.rows} == {"no number"} and not report.told
+
+
+@pytest.mark.parametrize("method", ["complex", "all"])
+def test_a_complex_step_beside_a_pole_is_not_outvoted_by_steps_beyond_it(method):
+    def inverse(factor=1.0):
+        return differentiable(
+            lambda x: (1 / x, x), lambda dout, x: -factor * dout / x / x, name="inverse"
+        )
+
+    for seed in range(4):
+        x = leaf(1e-12 * (1 + np.abs(np.random.default_rng(seed).standard_normal((3, 4)))))
+        assert gradcheck(inverse(), x, method=method).agrees
+        assert not gradcheck(inverse(2.0), x, method=method).passed

@@ -7,6 +7,7 @@ import pytest
 
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck, reentrant
+from scratch_embed.ops.attention import attention_backward, attention_forward
 from scratch_embed.tensor import Tensor, differentiable
 
 
@@ -78,3 +79,20 @@ def test_a_gradient_that_a_tensor_on_the_way_retains_is_left_as_it_was():
     h.grad = np.full((2, 2), 5.0)
     assert gradcheck(lambda W: h @ W, W).passed and not reentrant(lambda W: h @ W, W)
     assert h.grad.tolist() == [[5, 5], [5, 5]] and x.grad is None
+
+
+def clipped_attention():
+    def backward(dout, saved):
+        return attention_backward(np.clip(dout, -0.5, 0.5), saved)
+
+    return differentiable(attention_forward, backward, name="attention")
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_attention_to_equal_tokens_of_large_numbers_whose_gradients_are_rests_of_rounding(mode):
+    """Each score is as large as every other: dq is 0 but for the last digits of 1e4."""
+    row = 100 * np.random.default_rng(0).standard_normal(7)[3:]
+    q, k, v = (Tensor(np.tile(row, (6, 1)), requires_grad=True, name=n) for n in "qkv")
+    assert gradcheck(F.attention, q, k, v, mode=mode).passed
+    wrong = gradcheck(clipped_attention(), q, k, v, mode=mode)
+    assert not wrong.passed and wrong.causes[0].op == "attention"

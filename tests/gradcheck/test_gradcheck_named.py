@@ -217,3 +217,59 @@ def test_what_is_too_small_for_a_multiple_of_it_is_linear(x):
 def test_where_every_entry_was_asked_a_direction_across_a_pole_is_no_news():
     report = gradcheck(lambda x: 1 / x, leaf(1e-5, 1.0, 1e5))
     assert report.passed and all(row.index is not None for row in report.rows)
+
+
+def doubled(forward, backward, name):
+    return differentiable(forward, lambda dout, saved: 2 * backward(dout, saved), name=name)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        doubled(lambda E: (E[IDS], E.shape), lambda d, shape: added(d, shape), "lookup"),
+        doubled(lambda E: (E.sum(), E.shape), lambda d, shape: np.full(shape, d), "sum"),
+        doubled(lambda E: ((E * E).sum(), E), lambda d, E: 2 * d * E, "sum_of_squares"),
+        doubled(lambda E: (E.max(axis=0), E), lambda d, E: d * (E == E.max(axis=0)), "maximum"),
+    ],
+)
+def test_twice_the_gradient_of_what_takes_no_mean_is_no_mean_that_was_not_divided(op):
+    E = Tensor(np.random.default_rng(7).standard_normal((6, 2)), requires_grad=True, name="E")
+    assert causes(op, E) == [("constant factor", op.__name__)]
+
+
+def added(dout, shape):
+    grad = np.zeros(shape)
+    np.add.at(grad, IDS, dout)
+    return grad
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        (lambda x: (x.mean(), x.shape), lambda d, shape: np.full(shape, d)),
+        (lambda x: ((x**2).mean(axis=0), x), lambda d, x: 2 * d * x),
+        (lambda x: (np.log(np.exp(x).mean(axis=0)), x),
+         lambda d, x: len(x) * d * np.exp(x) / np.exp(x).sum(axis=0)),
+    ],
+)  # fmt: skip
+def test_a_mean_that_is_not_divided_is_told_by_showing_each_number_twice(forward, backward):
+    x = Tensor(np.random.default_rng(7).standard_normal((6, 2)), requires_grad=True, name="x")
+    mean = differentiable(forward, backward, name="mean")
+    assert causes(mean, x) == [("missing mean factor", "mean")]
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "sentence"),
+    [
+        (lambda x: (x[::-1], ()), lambda d, _: d, "the rows that are due run one way"),
+        (lambda x: (np.repeat(x, 2, axis=0), ()), lambda d, _: d[::2], "copies of one row are"),
+        (lambda x: (x.reshape(-1), x.shape), lambda d, shape: d.reshape(shape, order="F"),
+         "fills what it hands x column by column"),
+    ],
+)  # fmt: skip
+def test_of_what_has_no_ids_none_are_told(forward, backward, sentence):
+    x = Tensor(np.random.default_rng(7).standard_normal((4, 3)), requires_grad=True, name="x")
+    report = gradcheck(differentiable(forward, backward, name="moves"), x)
+    told = report.causes[0].sentence
+    assert sentence in told and "id" not in told.split() and "ids" not in told
+    assert "np.add.at" not in told and "x @ W" not in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from scratch_embed import Tensor, differentiable
@@ -85,3 +87,22 @@ def test_a_report_is_as_true_as_what_it_says():
     x = Tensor([1.0, 2.0], requires_grad=True)
     wrong = differentiable(lambda x: (x**2, (x,)), lambda dout, saved: dout * saved[0], "wrong")
     assert gradcheck(F.exp, x) and not gradcheck(wrong, x)
+
+
+def test_of_a_table_too_large_to_be_looked_at_whole_it_is_said_what_may_pass():
+    def off_by(much):
+        def backward(dout, x):
+            grad = 2 * dout * x
+            grad[700, 3] += much
+            return grad
+
+        return differentiable(lambda x: (x * x, x), backward, name="square")
+
+    data = np.random.default_rng(0).standard_normal((2000, 8))
+    E = Tensor(data, requires_grad=True, name="E")
+    (remark,) = [r for r in gradcheck(off_by(0.0), E).remarks() if r.startswith("sampled")]
+    assert remark.startswith("sampled: 199 of the 16,000 entries of E;")
+    least = float(re.search(r"less than (\S+), and alone, may pass unseen", remark)[1])
+    assert not gradcheck(off_by(20 * least), E).passed
+    assert 1e-6 < least < 1e-2
+    assert "sampled" not in str(gradcheck(off_by(0.0), E, max_entries=20_000))

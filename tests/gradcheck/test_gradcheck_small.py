@@ -26,3 +26,35 @@ def test_a_power_of_small_numbers_is_right_or_cannot_be_told(n, size):
         for factor in (-1, 1.5):
             wrong = gradcheck(power(n, factor), x, seed=seed)
             assert not wrong.passed, wrong
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+@pytest.mark.parametrize("size", [1, 30, 1000])
+def test_of_equal_numbers_rounding_is_all_that_a_variance_leaves(size, mode):
+    """Their mean is off by a last digit, and the gradient, 0, by as much."""
+    adds = differentiable(lambda x: (x.copy(), ()), lambda dout, _: dout + 1e-9, name="adds")
+
+    def variance(x):
+        return (x - x.mean(axis=0)) ** 2
+
+    for seed in range(6):
+        row = size * np.random.default_rng(seed).standard_normal(3)
+        x = Tensor(np.tile(row, (5, 1)), requires_grad=True)
+        assert gradcheck(variance, x, mode=mode).agrees
+        assert not gradcheck(lambda x: variance(adds(x)), x, mode=mode).passed
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
+def test_a_kink_beside_large_numbers_that_rounding_nearly_hides(slope):
+    def relu(above):
+        return differentiable(
+            lambda x: (np.maximum(x, 0), x),
+            lambda dout, x: dout * np.where(x == 0, slope, above * (x > 0)),
+            name="relu",
+        )
+
+    for seed in range(12):
+        data = np.round(np.random.default_rng(seed).standard_normal((3, 4))) * 1e9
+        x = Tensor(data, requires_grad=True)
+        assert gradcheck(relu(1.0), x).agrees
+        assert not gradcheck(relu(1.5), x).passed
