@@ -10,10 +10,16 @@ are no answer.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from scratch_embed.lesson.claims.printed import SCALES, Figure, names_one_number, read_figure
 
 DIGITS = 17  # a float has no more
+POWER = re.compile(r"(?P<base>\d+(\.\d+)?)\s*(\^|\*\*)\s*(?P<power>[+-]?\d{1,3})")
+TEN_TO = re.compile(
+    r"^((?P<times>[+-]?[\d.]+)\s*[*x×·]\s*)?10\s*(\^|\*\*)\s*(?P<power>[+-]?\d{1,3})(?!\d)"
+)
+SPACED = re.compile(r"[+-]?\d{1,3}( \d{3})+(\.\d+)?")
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
 HOW_MANY = re.compile(r"\b(?:[Hh]ow many|in) (thousand|million|billion)s?\b")
 SHARE = re.compile(r"\bshare\b")
@@ -25,21 +31,36 @@ SAID = {"%": PERCENT, "percent": PERCENT, "per cent": PERCENT, "M": "million", "
 
 
 def read(typed: str, asked: str = "") -> Figure | None:
-    """One number; a range and a bound, which a page may print, are no answer. 1/4 is one, and so is
-    a number with a word of the question: 3 rows."""
-    typed = typed.strip().removeprefix("=").rstrip(".").strip()
+    """One number; a range and a bound, which a page may print, are no answer. 1/4 is one, and so
+    are 2^10, 3 * 10^-4, 1 000, and a number with a word of the question: 3 rows."""
+    typed = _plain(typed.strip().removeprefix("=").rstrip(".").strip())
     try:
         if names_one_number(typed):
             return read_figure(typed)
         if "/" in typed:
             above, below = (read_figure(part).value for part in typed.split("/"))
-            value = above / below
-            return Figure(typed, value, value, value, decimals=DIGITS + 1)
-    except (ValueError, ZeroDivisionError):
+            return _exact(typed, above / below)
+        if power := POWER.fullmatch(typed):
+            return _exact(typed, float(power["base"]) ** int(power["power"]))
+    except (ValueError, ArithmeticError):
         return None
     number, _, word = typed.rpartition(" ")
     known = re.search(rf"\b{re.escape(word)}s?\b", asked)
     return read(number) if number and word.isalpha() and known else None
+
+
+def _plain(typed: str) -> str:
+    """As a program writes it: 3e-4 for 3 * 10^-4, 1000 for 1 000, 1/2 for a sign of its own."""
+    if len(typed) == 1:
+        return unicodedata.normalize("NFKC", typed).replace("\u2044", "/")
+    if SPACED.fullmatch(typed):
+        return typed.replace(" ", "")
+    return TEN_TO.sub(lambda found: f"{found['times'] or '1'}e{found['power']}", typed, count=1)
+
+
+def _exact(typed: str, value: float) -> Figure:
+    """What is computed, and not cut off after some digits."""
+    return Figure(typed, value, value, value, decimals=DIGITS + 1)
 
 
 def in_the_unit_asked(figure: Figure, asked: str) -> float:

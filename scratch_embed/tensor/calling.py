@@ -19,6 +19,18 @@ from scratch_embed.tensor.tape import Variable
 from scratch_embed.watch import clock, has_changed, keep, written_since
 
 
+def is_learned(tensor: Variable) -> bool:
+    """Whether a gradient is to go to this input. RuntimeError where `requires_grad = False` would
+    cut the way back of what was computed: those before it would get none without a word."""
+    if tensor.node is not None and not tensor.requires_grad:
+        raise RuntimeError(
+            f"this tensor was computed, by {tensor.node.name}, and its requires_grad was set to "
+            "False since: freeze the weights it was computed from, or write t.detach() where the "
+            "way back is to end"
+        )
+    return tensor.requires_grad
+
+
 def check_option(operation: Callable, key: str, value: Any) -> None:
     """TypeError for what must be given by position, or cannot be looked at."""
     whose = f"{operation.__name__}: {key}"

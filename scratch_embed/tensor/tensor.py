@@ -16,6 +16,7 @@ from scratch_embed.tensor.calling import (
     checked_reads,
     describe,
     in_place,
+    is_learned,
     plain,
     unchanged,
 )
@@ -46,8 +47,7 @@ class Tensor(Readable):
     complex step measures. PyTorch answers with its conjugate, the direction to descend along.
 
     Raises TypeError for data that are not such numbers, that have a mask (`np.ma`), or that are
-    whole numbers and should have a gradient; and for a requires_grad that is not True or False, or
-    a name that is no text.
+    whole numbers and should have a gradient; for a requires_grad or a name of another type.
 
     >>> a = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> (a * a).sum().backward()
@@ -260,7 +260,7 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
         arrays, learns = [], False
         for value in args:
             if isinstance(value, Tensor):
-                learns = learns or value.requires_grad
+                learns = is_learned(value) or learns
                 value = value.data
             elif type(value) is not np.ndarray:
                 value = plain(operation, len(arrays), value, broadcasts or not arrays)

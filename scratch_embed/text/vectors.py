@@ -29,7 +29,7 @@ BYTE_ORDER_MARK = "\ufeff"
 _COUNTS = re.compile(r"(\d{1,18}) (\d{1,18})", re.ASCII)
 _DECIMALS = re.compile(r"[-+.eE0-9 ]*")  # float() takes more: 1_0, nan, digits of other scripts
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NUMBERED = re.compile(r"\s[-+.0-9]*[0-9][-+.eE0-9]*$")  # a word that ends in a number
+_NUMBERED = re.compile(r"\s[-+.]*[0-9][-+.eE0-9]*$")  # a word that ends in a number
 
 
 class WordVectors(NamedTuple):

@@ -282,8 +282,9 @@ class Trace:
         """Write the walk as one HTML file that works without a network. Returns the path.
 
         Enter, b and the arrows do what they do in the terminal, among 40 entries of a step at most,
-        and of fewer where each nudge computes a large loss again. Raises ValueError for a trace of
-        more steps than a page holds, OSError where the file cannot be written.
+        and of fewer where each nudge computes a large loss again. A page that is there is replaced.
+        Raises ValueError for a trace of more steps than a page holds and for a path that does not
+        end in .html or .htm, OSError where the file cannot be written.
         """
         from scratch_embed.trace.page import write
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from scratch_embed.files import replacing
+from scratch_embed.files import check_ending, replacing
 from scratch_embed.trace import replay, text
 from scratch_embed.trace.choice import Choice, first, moved
 from scratch_embed.trace.replay import Use
@@ -110,7 +110,9 @@ def screens(trace: Trace, step: int) -> list[Screen]:
 
 
 def write(trace: Trace, path: str | Path) -> Path:
-    """Write the page of a trace. Raises ValueError for a trace too long for one file."""
+    """Write the page of a trace. Raises ValueError for a trace too long for one file, or a name
+    that is not that of a page."""
+    check_ending(path, [".html", ".htm"], "a page")
     if len(trace) > MOST_STEPS:
         raise ValueError(
             f"this trace has {len(trace):,} steps and a page holds {MOST_STEPS}; trace a smaller "

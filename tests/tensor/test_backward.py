@@ -490,3 +490,16 @@ def test_a_tape_too_long_for_a_pickle_is_told_and_a_wide_one_is_pickled():
     assert np.array_equal(pickle.loads(pickle.dumps(y.detach())).data, y.data)
     wide = sum((x * k for k in range(1, 60)), Tensor(0.0))  # a product and a sum each
     assert pickle.loads(pickle.dumps(wide)).data.tolist() == wide.data.tolist()
+
+
+def test_the_way_back_of_what_was_computed_is_not_cut_by_a_flag():
+    """Of a weight the flag freezes it; here the weights before it would get nothing."""
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    h = w * 2
+    h.requires_grad = False
+    with pytest.raises(RuntimeError, match=r"computed, by mul.*t\.detach\(\)"):
+        h * w
+    (h.detach() * w).sum().backward()
+    assert w.grad.tolist() == [2.0, 4.0]
+    w.requires_grad = False
+    assert not (w * 2).requires_grad

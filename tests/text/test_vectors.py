@@ -146,6 +146,13 @@ def test_one_line_with_a_number_too_many_is_warned_of(path):
         assert len(read_vectors(path).words) == 21
 
 
+def test_a_word_of_many_digits_is_read_at_once(path):
+    """Where a number may begin was tried at each digit anew: of as many, for hours."""
+    word = "a " + 300_000 * "1" + "x"
+    path.write_text(f"2 2\n{word} 0.1 0.2\nb 0.3 0.4\n", encoding="utf-8")
+    assert read_vectors(path).words == (word, "b")
+
+
 def test_a_file_that_is_not_utf8(path):
     path.write_bytes(b"a 1 2\ncaf\xe9 1 2\n")
     with pytest.raises(ValueError, match="line 2: byte 0xe9 at offset 3 is not UTF-8"):

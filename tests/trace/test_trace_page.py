@@ -60,3 +60,11 @@ def test_a_trace_too_long_for_a_page_says_so(tmp_path):
     with pytest.raises(ValueError, match="80 steps and a page holds 60"):
         trace(y).html(tmp_path / "t.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_replaces_nothing_that_is_no_page(tmp_path):
+    script, a = tmp_path / "train.py", Tensor([1.0, 2.0], requires_grad=True)
+    script.write_text("three evenings of work", encoding="utf-8")
+    with pytest.raises(ValueError, match="ends in '.py'; a page ends in .html or .htm"):
+        trace((a * a).sum()).html(script)
+    assert script.read_text(encoding="utf-8") == "three evenings of work"

@@ -98,6 +98,8 @@ def _folder_of(arguments: argparse.Namespace) -> str:
 
 def _folder(folder: str, scripts: Path) -> Path:
     path = Path(folder)
+    if not folder:  # a variable that was not set
+        raise UsageError("--folder '' is no folder; . is the one that you are in.")
     if path.exists() and not path.is_dir():
         raise UsageError(f"--folder {folder} is a file; name a folder for your work.")
     if path.resolve() == scripts.resolve():

@@ -95,7 +95,7 @@ class Course:
             return known[plain]
         short = {name: name.partition("_")[2] for name in known}
         fits = [name for name in known if plain == short[name] and what == "lesson"]
-        fits = fits if len(fits) == 1 else [name for name in known if plain in name]
+        fits = fits if len(fits) == 1 else [name for name in known if plain and plain in name]
         if len(fits) == 1:
             return known[fits[0]]
         if fits:
@@ -104,4 +104,5 @@ class Course:
         close = difflib.get_close_matches(plain, [w for w in words if w != plain], n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         lists = "lessons" if what == "lesson" else f"lessons {what}"
-        raise UsageError(f"there is no {what} {word}; python -m {lists} lists them.{hint}")
+        named = f"{what} {word or repr(word)}"
+        raise UsageError(f"there is no {named}; python -m {lists} lists them.{hint}")

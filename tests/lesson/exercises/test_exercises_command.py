@@ -74,6 +74,8 @@ def test_a_file_that_is_named_by_its_path_is_the_one_that_is_checked(ask, tmp_pa
     assert ask(str(tmp_path / "old" / f"{NAME}.py"), "--folder", "old")[0] == 1
     code, out = ask(f"nowhere/{NAME}.py")
     assert code == 2 and "is no file; to begin an exercise give its name alone" in out
+    code, out = ask(NAME, "--folder", "")
+    assert code == 2 and "--folder '' is no folder; . is the one that you are in." in out
     code, out = ask(f"old/{NAME}.py", "--folder", "elsewhere")
     assert code == 2 and "is not in --folder elsewhere" in out
     assert not (tmp_path / "nowhere").exists() and not (tmp_path / "elsewhere").exists()

@@ -258,6 +258,7 @@ def test_only_figures_in_full_draws_the_figures_that_are_kept(tmp_path, capsys, 
     [
         (["7"], "there is no lesson 7; there are 0, 3, 12."),
         (["demo"], "demo may be ch00_demo or ch03_demo or ch12_demo: say which lesson."),
+        ([""], "there is no lesson ''; python -m lessons lists them."),
         (["zebra"], "there is no lesson zebra; python -m lessons lists them."),
         (["all", "3"], "all stands alone; leave out 3."),
         (["lab", "zebra"], "there is no lab zebra; python -m lessons lab lists them."),
