@@ -38,6 +38,12 @@ def others(numbers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(share * numbers + further, numbers.dtype)
 
 
+@np.errstate(invalid="ignore")  # infinity less infinity
+def to_others(tensors: list[Tensor], rng: np.random.Generator) -> list[np.ndarray]:
+    """The ways that lead each tensor to other numbers, for `moved`."""
+    return [others(tensor.data, rng) - tensor.data for tensor in tensors]
+
+
 @contextmanager
 def moved(tensors: list[Tensor], ways: list[np.ndarray]) -> Iterator[None]:
     """Let each tensor stand elsewhere by a way of its shape, and put it back after."""

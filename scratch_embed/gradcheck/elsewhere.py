@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 import numpy as np
 
 from scratch_embed.gradcheck.beside import no_slopes
-from scratch_embed.gradcheck.data import moved, others
+from scratch_embed.gradcheck.data import moved, to_others
 from scratch_embed.gradcheck.diagnose import diagnose, loss_alone, repeats
 from scratch_embed.gradcheck.nudged import agrees_along
 from scratch_embed.gradcheck.numeric import central, stream, ways
@@ -37,7 +37,7 @@ def look_elsewhere(point: Point, report: Report, seen: Callable[[Point], Report]
     if point.coarse or no_slopes(point):  # nudges tell little, or something else
         return
     rng = ways(3)
-    far = [others(tensor.data, rng) - tensor.data for tensor in point.checked]
+    far = to_others(point.checked, rng)
     with moved(point.checked, far):
         if _may_be_right(point, rng):
             return
