@@ -11,7 +11,6 @@ from scratch_embed.gradcheck.casts import no_casts
 from scratch_embed.gradcheck.corners import is_kink, jump, leaps, may_be_kink
 from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.noise import goes_in_steps, moves_farther_off, stairs
-from scratch_embed.gradcheck.nudged import is_analytic
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
     CENTRAL_STEP,
@@ -119,7 +118,7 @@ def _judged(
     if said.row(near).passed and all(rows[method].passed for method in real):
         alone = "complex" in rows and not rows["complex"].passed
         # Along a direction a complex step that leaves something out shows it, if not at this entry.
-        alone = alone and is_analytic(point.loss, point.checked[place.position])
+        alone = alone and point.analytic(point.checked[place.position])
         row = said.against(found["complex"], near) if alone else said.row(near)
         return (_on_stairs(said, near, line) or row)._replace(true=true)
     inside = max(point.inside, _height(point, place, line))
@@ -147,7 +146,7 @@ def _judged(
 def _exact_alone(point: Point, place: Place, rows: dict[str, Row]) -> bool:
     """Whether the complex step agrees, and real ones, which may all lead beyond a pole, do not."""
     agrees = "complex" in rows and rows["complex"].passed
-    return agrees and is_analytic(point.loss, point.checked[place.position])
+    return agrees and point.analytic(point.checked[place.position])
 
 
 class _Said(NamedTuple):

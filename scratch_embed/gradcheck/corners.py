@@ -31,7 +31,7 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
 def may_be_kink(line: Line, slope: float, noise: float) -> bool:
     """Whether the slopes from both sides are apart at a long step, `slope` between, and rounding
     hides if they stay so at shorter ones."""
-    found = _jumps(line, slope, noise, WIDE)
+    found = _jumps(line, None, noise, WIDE)
     if line.side or not found.hidden or len(found.sizes) != 1:
         return False
     h, here = line.step(CENTRAL_STEP / 16.0 ** WIDE[0]), line(0.0)

@@ -17,7 +17,8 @@ from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import reach
 from scratch_embed.gradcheck.diagnose import crooked, is_sound, wrong_operations
 from scratch_embed.gradcheck.noise import loss_noise, of_backward
-from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line, Loss
+from scratch_embed.gradcheck.nudged import is_analytic
+from scratch_embed.gradcheck.numeric import CENTRAL_STEP, EPS, Line, Loss
 from scratch_embed.gradcheck.reentrant import (
     backward_again,
     forward_again,
@@ -76,6 +77,7 @@ class Point:
         self.broken: Cause | None = None
         self.crooked: list[Cause] = []
         self.original: dict[Tensor, np.ndarray] = {}
+        self._analytic: dict[Tensor, bool] = {}
         self.edits = self.drifts = False
         self._forward()  # to see if it is the same twice, before anything else has run
         run_elsewhere(fn, tensors, self.checked)
@@ -92,7 +94,7 @@ class Point:
         self.coarse = self._coarse()
         eps = np.finfo(self.coarse.out.dtype if self.coarse else float).eps
         floor = float(eps) * float(np.abs(self.out.data * self.cotangent).sum())
-        self.unit = float(np.finfo(float).eps * np.abs(self.cotangent).sum())
+        self.unit = float(EPS * np.abs(self.cotangent).sum())
         sizes = [reach(self.loss, tensor) or 1.0 for tensor in self.checked]
         self.remainder = [1e3 * floor / size for size in sizes]
         self.inside, self.stairs = rounding_inside(self.walk.parts), 0.0
@@ -109,6 +111,12 @@ class Point:
         if index and self.edited(self.places[tensor], index[0]):
             side = surrogates.inward(float(tensor.data[index].real))
         return Line(self.loss, tensor, index, direction, side, self.edits)
+
+    def analytic(self, tensor: Tensor) -> bool:
+        """Whether the complex step can be trusted for a tensor: asked once, for all its entries."""
+        if tensor not in self._analytic:
+            self._analytic[tensor] = is_analytic(self.loss, tensor)
+        return self._analytic[tensor]
 
     def name(self, position: int) -> str:
         return self.checked[position].name or f"input {position}"

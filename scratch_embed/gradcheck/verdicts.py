@@ -7,7 +7,6 @@ import numpy as np
 from scratch_embed.gradcheck.compare import agreement, judge, measure
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.cut import split
-from scratch_embed.gradcheck.nudged import is_analytic
 from scratch_embed.gradcheck.numeric import ways
 from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
 from scratch_embed.gradcheck.place import Place, direction
@@ -125,7 +124,7 @@ def _enough(methods: list[str], point: Point) -> list[str]:
     for tensor in point.checked:
         if tensor.size and tensor not in point.original:
             try:
-                found = is_analytic(point.loss, tensor)
+                found = point.analytic(tensor)
             except Exception:  # noqa: BLE001  fn refuses complex numbers: `measure` says so
                 return methods
             if not found:

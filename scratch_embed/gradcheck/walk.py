@@ -164,16 +164,23 @@ def in_single(outs: list[np.ndarray]) -> bool:
     return single and len({out[changed].tobytes() for out in outs}) > 3
 
 
-def _told(part: Part, table: np.ndarray) -> np.ndarray | None:
-    """What its forward makes of another table; None where it does not take that."""
-    given = [plain(value) for value in part.node.inputs]
-    given[part.place] = table.copy()
+def forward_of(node: Node, given: list[Any]) -> np.ndarray | None:
+    """What its forward makes of other inputs; None where it does not take them."""
     try:
         with np.errstate(all="ignore"):
-            told = np.asarray(part.node.forward(*given, **part.node.options)[0])
-    except Exception:  # noqa: BLE001  it is no function of any table, and may say so in any way
+            return np.asarray(node.forward(*given, **node.options)[0])
+    except Exception:  # noqa: BLE001  it is no function of any inputs, and may say so in any way
         return None
-    return told if told.shape == part.out.shape and told.dtype.kind in "fc" else None
+
+
+def _told(part: Part, table: np.ndarray) -> np.ndarray | None:
+    """What its forward makes of another table; None where that is nothing like its output."""
+    given = [plain(value) for value in part.node.inputs]
+    given[part.place] = table.copy()
+    told = forward_of(part.node, given)
+    if told is None or told.shape != part.out.shape or told.dtype.kind not in "fc":
+        return None
+    return told
 
 
 def _are_rows(told: np.ndarray | None, table: np.ndarray, ids: np.ndarray) -> bool:
