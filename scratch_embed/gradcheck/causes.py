@@ -177,7 +177,7 @@ HYPOTHESES = [
         "softmax diagonal",
         d.diagonal_softmax,
         "{half} treats each score alone, but raising one lowers every other probability: "
-        "dz = p (dout - sum of p dout)",
+        "dz = {detail}",
     ),
     Hypothesis(
         "stale gradient",
@@ -326,8 +326,9 @@ def half(op: str) -> str:
 def name_cause(case: p.Case, to: str, among: list[Hypothesis] = HYPOTHESES) -> Cause | None:
     """The first hypothesis that predicts the wrong gradient; of all of them, the last one does.
 
-    One that a random dout refutes is left for the next that it bears out: behind a sum every row
-    arrives alike, and a mean of them is the last of them.
+    One that a random dout and other inputs refute is left for the next that they bear out: behind a
+    sum every row arrives alike, and a mean of them is the last of them; of ones every slope is a
+    constant factor.
     """
     holding = ((h, detail) for h in among if (detail := h.test(case)) is not None)
     found = next(holding, None)
@@ -337,8 +338,7 @@ def name_cause(case: p.Case, to: str, among: list[Hypothesis] = HYPOTHESES) -> C
     known = hypothesis.test in ASKED or hypothesis is among[-1]
     elsewhere = None if known else case.elsewhere()
     if elsewhere is not None and hypothesis.test(elsewhere) is None:
-        named = ((h, detail) for h, detail in holding if h is not among[-1])
-        found = next((it for it in named if it[0].test(elsewhere) is not None), found)
+        found = next(it for it in holding if it[0].test(elsewhere) is not None)
     hypothesis, detail = found
     op = case.part.node.name
     words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}

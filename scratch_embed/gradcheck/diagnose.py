@@ -34,8 +34,9 @@ from scratch_embed.gradcheck.numeric import Line, Loss, stream
 from scratch_embed.gradcheck.piece import is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close
+from scratch_embed.gradcheck.rerun import other_inputs, rerun, with_inputs
 from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, answers, of_lookup, plain, rounds, same_bits
+from scratch_embed.gradcheck.walk import Part, of_lookup, plain, rounds, same_bits
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
@@ -107,22 +108,9 @@ def _aside(part: Part) -> list[Part]:
     """The same with its inputs a little aside, if it is on a kink and runs again alone."""
     if not (_runs_again(part) and meets_one(part)):
         return []
-    node, rng = part.node, stream(part.place)
-
-    def moved(value):
-        if not isinstance(value, Tensor) or value.dtype.kind != "f":
-            return value
-        data = value.data + ASIDE * rng.standard_normal(value.shape)
-        return Tensor(data, requires_grad=value.requires_grad, name=value.name)
-
-    inputs = tuple(map(moved, node.inputs))
-    try:
-        out, saved = node.forward(*map(plain, inputs), **node.options)
-        node = node._replace(inputs=inputs, saved=saved, kept=[])
-        there = part._replace(node=node, out=np.asarray(out), tensor=inputs[part.place])
-        return [there._replace(grad=np.array(grad)) for grad in answers(there, part.dout)]
-    except Exception:  # noqa: BLE001  it does not take them, and may say so in any way
-        return []
+    rng = stream(part.place)
+    inputs = with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
+    return [there for there in [rerun(part, inputs, part.dout)] if there is not None]
 
 
 def too_large(point) -> list[Cause]:
@@ -171,24 +159,19 @@ def _case(part: Part, right: np.ndarray, others: dict[int, np.ndarray]) -> Case:
 
 @np.errstate(all="ignore")  # of infinities that are masked
 def _elsewhere(part: Part, siblings: list[Part]) -> Case | None:
-    """What the same backward makes of a random dout; None where what is right is not known."""
+    """The same backward where a random dout arrives, and other numbers go in if it is wrong of
+    these as well; None where what is right is not known."""
     size = float(np.abs(part.dout).max(initial=0)) or 1.0
     dout = size * stream(1).standard_normal(part.dout.shape)
-    part, *siblings = (_where(each, dout) for each in (part, *siblings))
-    right, *others = (_right_alone(each) if each else None for each in (part, *siblings))
-    if part is None or right is None or not np.isfinite(right).all():
-        return None
-    known = {p.place: other for p, other in zip(siblings, others) if other is not None}
-    return _case(part, right, known)
-
-
-def _where(part: Part, dout: np.ndarray) -> Part | None:
-    """The same contribution where another dout arrives; None where backward makes none of it."""
-    try:
-        grads = answers(part, dout.copy())
-    except Exception:  # noqa: BLE001  a learner's own backward may raise anything
-        return None
-    return part._replace(dout=dout, grad=np.array(grads[0], float)) if grads else None
+    for inputs in (other_inputs(part), part.node.inputs):
+        there, *beside = (rerun(each, inputs, dout) for each in (part, *siblings))
+        right, *others = (_right_alone(each) if each else None for each in (there, *beside))
+        if right is None or not np.isfinite(right).all():
+            continue
+        known = {p.place: other for p, other in zip(siblings, others) if other is not None}
+        if inputs is part.node.inputs or not close(there.grad, right):
+            return _case(there, right, known)
+    return None
 
 
 def _owed(part: Part, dout: np.ndarray, like: np.ndarray | None = None) -> np.ndarray | None:

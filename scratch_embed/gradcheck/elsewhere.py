@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dis import get_instructions
 from itertools import product
-from types import CodeType, FunctionType
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from scratch_embed.gradcheck.numeric import central, stream, ways
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.report import Report
+from scratch_embed.gradcheck.rerun import reads_arguments_only
 from scratch_embed.gradcheck.walk import Part, answers, same_bits
 from scratch_embed.tensor import Tensor
 
@@ -71,18 +70,6 @@ def _is_wrong(part: Part, dout: np.ndarray, before: list[np.ndarray]) -> bool:
     """Whether a contribution is wrong there. One that closes over the numbers here, and answers as
     before, is right of these."""
     same = all(map(same_bits, before, answers(part, dout.copy())))
-    if same and not _reads_arguments_only(part.node.backward) or not repeats(part):
+    if same and not reads_arguments_only(part.node.backward) or not repeats(part):
         return False
     return not agrees_along(loss_alone(part), part.grad)
-
-
-def _reads_arguments_only(backward: Callable) -> bool:
-    """Whether a function reads nothing but what it is given, and NumPy, as far as one can see."""
-    if not isinstance(backward, FunctionType) or backward.__closure__:
-        return False
-    inner = any(isinstance(constant, CodeType) for constant in backward.__code__.co_consts)
-    if inner or backward.__defaults__ or backward.__kwdefaults__:
-        return False
-    names = {step.argval for step in get_instructions(backward) if step.opname == "LOAD_GLOBAL"}
-    held = map(backward.__globals__.get, names)
-    return all(value is None or value is np for value in held)  # None: it is built in

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed.gradcheck.kinks import excuses
+from scratch_embed.gradcheck.numeric import ways
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.walk import answers
 from scratch_embed.look.numbers import told_apart
@@ -64,10 +65,10 @@ def _factors(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
 
 def wrong_slope(case: Case) -> str | None:
     """Both halves go entry by entry, with another slope."""
-    mask = _mask(case)
-    if mask is None or not _alone(case, mask, case.owed(case.dout * mask), case.right):
+    weights = _weights(case)
+    if weights is None or not _alone(case, weights, case.owed(case.dout * weights), case.right):
         return None
-    if not _alone(case, mask, _answer(case, case.dout * mask), case.wrong):
+    if not _alone(case, weights, _answer(case, case.dout * weights), case.wrong):
         return None
     halves = case.right, case.wrong
     off = np.argsort(-np.abs(case.wrong - case.right), axis=None)
@@ -79,11 +80,12 @@ def wrong_slope(case: Case) -> str | None:
 
 def coupling_ignored(case: Case) -> str | None:
     """Backward goes entry by entry, where an entry moves others as well."""
-    mask = _mask(case)
-    if mask is None or case.dout.size < 2:
+    weights = _weights(case)
+    if weights is None or case.dout.size < 2:
         return None
-    alone = _alone(case, mask, _answer(case, case.dout * mask), case.wrong)
-    return "" if alone and not _alone(case, mask, case.owed(case.dout * mask), case.right) else None
+    weighed = case.dout * weights
+    alone = _alone(case, weights, _answer(case, weighed), case.wrong)
+    return "" if alone and not _alone(case, weights, case.owed(weighed), case.right) else None
 
 
 def coupling_added(case: Case) -> str | None:
@@ -124,6 +126,13 @@ def _answer(case: Case, dout: np.ndarray) -> np.ndarray | None:
     return given[0] if len(given) == 1 else None
 
 
+def _weights(case: Case) -> np.ndarray | None:
+    """A weight for each entry, no two the same, where the input has the shape of the output."""
+    if case.dout.shape != case.right.shape or not 0 < case.right.size <= MOST:
+        return None
+    return ways(4).uniform(0.5, 2, case.right.shape)
+
+
 def _mask(case: Case) -> np.ndarray | None:
     """About half of the entries, where the input has the shape of the output."""
     if case.dout.shape != case.right.shape or not 0 < case.right.size <= MOST:
@@ -132,11 +141,11 @@ def _mask(case: Case) -> np.ndarray | None:
     return np.random.default_rng(0).permutation(half).reshape(case.right.shape)
 
 
-def _alone(case: Case, mask: np.ndarray, part: np.ndarray | None, whole: np.ndarray) -> bool:
-    """Whether masking dout masks the gradient, and nothing else; also where dout is 0 by itself."""
+def _alone(case: Case, weights: np.ndarray, part: np.ndarray | None, whole: np.ndarray) -> bool:
+    """Whether weights of dout are those of the gradient; also where dout is 0 by itself."""
     return (
         part is not None
-        and close(part, whole * mask)
+        and close(part, whole * weights)
         and close(whole, np.where(case.dout == 0, 0, whole))
     )
 

@@ -267,3 +267,75 @@ def test_of_what_has_no_ids_none_are_told(forward, backward, sentence):
     told = report.causes[0].sentence
     assert sentence in told and "id" not in told.split() and "ids" not in told
     assert "np.add.at" not in told and "x @ W" not in told
+
+
+def length(x):
+    return np.sqrt((x * x).sum(axis=-1, keepdims=True))
+
+
+COUPLED = {  # of each: forward, and a backward that takes every entry alone
+    "of length 1": (lambda x: (x / length(x), x), lambda dout, x: dout / length(x)),
+    "mirror": (lambda x: (x + x[:, ::-1] / 2, x), lambda dout, x: 2 * dout),
+}
+
+
+@pytest.mark.parametrize("pair", COUPLED.values(), ids=COUPLED)
+@pytest.mark.parametrize("shape", [(1, 2), (2, 2), (2, 3), (3, 3)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_couples_two_entries_of_a_small_input_does_not_go_entry_by_entry(pair, shape, seed):
+    x = Tensor(np.random.default_rng(seed).standard_normal(shape), requires_grad=True)
+    report = gradcheck(differentiable(*pair), x, seed=seed)
+    assert [cause.name for cause in report.causes] == ["coupling ignored"]
+
+
+def log_softmax(z):
+    z = z - z.max(axis=-1, keepdims=True)
+    log_p = z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+    return log_p, np.exp(log_p)
+
+
+def softmax(z):
+    p = log_softmax(z)[1]
+    return p, p
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "mine"])
+@pytest.mark.parametrize(
+    ("forward", "rule"),
+    [(softmax, "dz = p (dout - sum of p dout)"), (log_softmax, "dz = dout - p (sum of dout)")],
+)
+def test_a_softmax_and_its_logarithm_are_told_apart_whatever_they_are_called(name, forward, rule):
+    op = differentiable(forward, lambda dout, p: dout * (1 - p), name=name)
+    report = gradcheck(op, Tensor([[0.3, -1.0, 0.5], [2.0, 0.1, 0.0]], requires_grad=True))
+    assert report.causes[0].name == "softmax diagonal" and rule in report.causes[0].sentence
+
+
+def test_what_is_only_called_a_softmax_is_told_no_rule_of_it():
+    cold = differentiable(lambda z: softmax(3 * z), lambda dout, p: dout * p, name="softmax")
+    z = Tensor([[0.3, -1.0, 0.5], [2.0, 0.1, 0.0]], requires_grad=True, name="z")
+    assert causes(cold, z) == [("coupling ignored", "softmax")]
+
+
+SPECIAL = {  # of each: forward, wrong backward, numbers at which another mistake explains it too
+    "dout passed on": (lambda x: (np.tanh(x), x), lambda dout, x: dout, np.ones((2, 3))),
+    "local derivative": (lambda x: (x @ x.T, x), lambda dout, x: dout @ x, np.eye(3)),
+    "coupling ignored": (
+        lambda x: (x / x.sum(axis=-1, keepdims=True), x),
+        lambda dout, x: dout / x.sum(axis=-1, keepdims=True),
+        np.full((3, 2), 0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_a_name_that_other_inputs_refute_is_not_told(name):
+    forward, backward, numbers = SPECIAL[name]
+    x = Tensor(numbers, requires_grad=True, name="x")
+    assert causes(differentiable(forward, backward, name="op"), x) == [(name, "op")]
+
+
+def test_a_backward_that_closes_over_its_numbers_is_asked_at_these_alone():
+    """At other inputs 2 y would not be twice the slope of y x, which it is here."""
+    x, y = leaf(0.5, -2.0, 3.0), np.array([0.5, -2.0, 3.0])
+    square = differentiable(lambda x: (x * x, ()), lambda dout, _: 4 * y * dout, name="square")
+    assert causes(square, x) == [("constant factor", "square")]
