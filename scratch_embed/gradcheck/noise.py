@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from scratch_embed.gradcheck.data import moved
 from scratch_embed.gradcheck.numeric import EPS, RICHARDSON_STEP, Line
@@ -19,6 +20,7 @@ from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.walk import Part, answers
 
 NOISE_SPACINGS = 1e-9, 1e-12  # of points at which rounding is looked for
+UNEVEN = np.arange(-5, 6) + 0.2 * np.sin(np.arange(-5, 6) ** 2)  # 0 in the middle
 STRETCHES = 1, -1, 2, -2, 3, -3  # by so many last digits
 
 
@@ -29,20 +31,29 @@ def loss_noise(
 
     start : how far from the present point; where all numbers are 0, nothing is rounded there.
 
-    Third differences of L at eleven close points remove its smooth part and leave the rounding.
-    Their weights are 1, 3, 3, 1, so their variance is 20 times that of one value; the median is
-    taken because a kink would spoil up to three of the eight.
+    Third differences of L at eleven close points remove its smooth part and leave the rounding. The
+    median is taken because a kink would spoil up to three of the eight. The points are not evenly
+    apart, for then x + h may be rounded alike at all of them.
     """
-    noise = np.inf
+    noise, weights = np.inf, _third_differences(UNEVEN)
     for spacing in spacings:
-        values = np.array([line(start + k * spacing * line.scale) for k in range(-5, 6)])
-        spread = float(np.median(np.abs(np.diff(values, 3)))) / 0.6745 / np.sqrt(20)
+        values = np.array([line(start + k * spacing * line.scale) for k in UNEVEN])
+        differences = (weights * sliding_window_view(values - values[5], 4)).sum(axis=1)
+        spread = float(np.median(np.abs(differences))) / 0.6745
         if np.isfinite(noise) and len(np.unique(values)) < len(values):
             break  # rounding hides what such short steps change, so they do not show it either
         noise = min(noise, 3 * spread if np.isfinite(spread) else np.inf)
         if noise <= 10 * floor:
             break  # else it may be no rounding, but a kink or a pole that is nearer than that
     return max(floor, noise) if np.isfinite(noise) else floor
+
+
+def _third_differences(at: np.ndarray) -> np.ndarray:
+    """The weights of four values each, which make 0 of any parabola, of length 1 in every row."""
+    four = sliding_window_view(at, 4)
+    apart = four[:, :, None] - four[:, None, :] + np.eye(4)
+    weights = 1 / apart.prod(axis=2)
+    return weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
 
 
 def goes_in_steps(line: Line, unit: float) -> bool:
