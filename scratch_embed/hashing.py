@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_unmasked, is_whole
+from scratch_embed.arguments import check_count, check_unmasked, is_whole, ragged
 
 # FNV-1a for 64 bits: Fowler, Noll & Vo, http://www.isthe.com/chongo/tech/comp/fnv/
 FNV_OFFSET = 0xCBF29CE484222325
@@ -78,7 +78,8 @@ def keys(tokens) -> np.ndarray:
     """64 bits for each token                                              (...) -> (...) uint64
 
     tokens : str or bytes, hashed by FNV-1a, or whole numbers of up to 64 bits, taken as they are;
-        one, an array or a nested list of them. Raises TypeError for anything else.
+        one, an array or a nested list of them. Raises TypeError for anything else, ValueError for
+        a nested list whose rows differ in length.
     """
     check_unmasked(tokens, "tokens")
     if isinstance(tokens, np.ndarray) and tokens.dtype.kind in "iu":
@@ -86,6 +87,8 @@ def keys(tokens) -> np.ndarray:
     _check_no_buffer(tokens)
     given = np.array(tokens, dtype=object)  # as objects, so that NumPy turns nothing into text
     out = np.empty(given.shape, np.uint64)
+    if any(isinstance(token, (list, tuple)) for token in given.flat):
+        raise ragged(tokens, "tokens")
     for index, token in np.ndenumerate(given):
         out[index] = _key(token, index)
     return out

@@ -116,6 +116,7 @@ def test_hashed_rows_add_up_with_their_signs():
         (lambda: keys([1.5]), TypeError, r"tokens\[0\] = 1.5 is a float"),
         (lambda: keys(["a", None]), TypeError, r"tokens\[1\] = None"),
         (lambda: keys([True]), TypeError, "bool"),
+        (lambda: keys([["a", "b"], ["c"]]), ValueError, r"tokens\[0\] holds 2, tokens\[1\] 1"),
         (lambda: keys([2**64]), ValueError, "more than 64 bits"),
         (lambda: buckets("a", 2**63 + 1), ValueError, "num_buckets is 9223372036854775809"),
         (lambda: collisions([], 5), ValueError, "number of distinct tokens is 0"),

@@ -211,7 +211,7 @@ def _right_alone(part: Part) -> np.ndarray | None:
     """
     if part.tensor.size > MANY and _agrees_along(part):
         return part.grad
-    right = of_lookup(part) if part.tensor.size > TOO_MANY else None
+    right = of_lookup(part) if part.tensor.size > MANY else None
     if right is None and not _too_many(part) and repeats(part):
         right = _as_far_as_nudges_tell(part)
     if right is not None and has_options(part):

@@ -32,9 +32,15 @@ def floating(array, name: str = "x") -> np.ndarray:
     raise TypeError(f"{name} is not an array of numbers: NumPy made it {array.dtype}")
 
 
-def check_learnable(dtype: np.dtype) -> None:
-    """TypeError for a tensor of whole numbers: its gradient would be cut down to such as well."""
+def check_learnable(dtype: np.dtype, op: str | None = None) -> None:
+    """TypeError for a tensor of whole numbers, or what `op` answered in such: its gradient would be
+    cut down to them as well."""
     if dtype.kind not in "fc":
+        if op is not None:
+            raise TypeError(
+                f"{op} answered in {dtype}, through which no gradient goes back: let its forward "
+                "answer in floating point, or end the way back there with .detach()"
+            )
         raise TypeError(
             f"a tensor of {dtype} cannot require a gradient: "
             "derivatives need floating point, e.g. data.astype(np.float64)"

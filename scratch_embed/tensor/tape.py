@@ -315,7 +315,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
         if arrived is None:  # no gradient came this way
             continue
         dout, node = arrived[0], tensor.node
-        check_learnable(tensor.dtype)
+        check_learnable(tensor.dtype, node.name if node else None)
         if node is None:
             found.append((tensor, dout))
         else:

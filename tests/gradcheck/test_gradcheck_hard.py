@@ -330,3 +330,17 @@ def test_what_only_looks_like_a_row_of_a_table_of_equal_rows_is_no_lookup(fn, da
     assert gradcheck(fn, x, mode=mode).passed
     half = differentiable(lambda x: (fn(Tensor(x)).data, x), lambda g, x: np.zeros(x.shape))
     assert not gradcheck(half, x, mode=mode).passed
+
+
+@pytest.mark.parametrize(("frequency", "at"), [(100, -3.9446894405696318), (50, -9.3187379632319)])
+def test_rounding_on_the_way_to_the_loss_is_seen_where_steps_of_one_size_are_rounded_alike(
+    frequency, at
+):
+    """100 x is rounded, at evenly spaced x by nearly the same amount."""
+    wave = differentiable(
+        lambda x: (np.cos(frequency * x), x),
+        lambda dout, x: -dout * frequency * np.sin(frequency * x),
+    )
+    assert gradcheck(wave, Tensor(at, requires_grad=True)).passed
+    off = differentiable(wave.forward, lambda dout, x: 1.00002 * wave.backward(dout, x))
+    assert not gradcheck(off, Tensor(at, requires_grad=True)).agrees

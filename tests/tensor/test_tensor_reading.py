@@ -243,6 +243,8 @@ def test_a_name_that_is_no_text_is_told_at_once(name):
         (lambda t: t.max(), AttributeError, r"write t\.numpy\(\)\.max\(\), where the"),
         (lambda t: t.exp(), AttributeError, r"write functional\.exp\(t\)"),
         (lambda t: t.wheight, AttributeError, "'Tensor' object has no attribute 'wheight'"),
+        (lambda t: t.clone(), AttributeError, r"a Tensor has no clone: write t \* 1\.0"),
+        (lambda t: t.numel(), AttributeError, r"a Tensor has no numel: write t\.size"),
         (lambda t: 2**t, TypeError, r"write functional\.exp\(t \* log\(number\)\)"),
         (lambda t: abs(t), TypeError, r"write relu\(t\) \+ relu\(-t\)"),
     ],
