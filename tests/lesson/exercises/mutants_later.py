@@ -323,6 +323,10 @@ LATER = [
          "makes short rows longer"),
         ("no root", "np.sqrt((E[rows] ** 2).sum(axis=1))", "(E[rows] ** 2).sum(axis=1)",
          "divides by the square of the length"),
+        ("each time", "rows = np.unique(ids)",
+         ("for row, length in zip(ids, np.sqrt((E[ids] ** 2).sum(axis=1))):\n"
+          "        E[row] *= min(1, max_norm / length)\n    rows = np.unique(ids)"),
+         "again for each time that ids names it"),
         ("to one", "max_norm / lengths[long]", "1 / lengths[long]", "makes long rows 1 long"),
         ("the square", "lengths > max_norm", "lengths**2 > max_norm", "compares the square"),
         ("a copy", "rows = np.unique(ids)", "E = E.copy(); rows = np.unique(ids)",
