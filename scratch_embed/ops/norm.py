@@ -65,13 +65,12 @@ def layer_norm_forward(
 
 
 def layer_norm_backward(dout: np.ndarray, saved: NormSaved) -> tuple[np.ndarray | None, ...]:
-    """With g = gamma dout, and means over the D numbers of a vector:
+    """dx = (g - mean(g) - x_hat mean(g x_hat)) / sqrt(var + eps)   with g = gamma dout
+    dgamma = sum of dout x_hat over the vectors,   dbeta = sum of dout
 
-        dx = (g - mean(g) - x_hat mean(g x_hat)) / sqrt(var + eps)
-        dgamma = sum of dout x_hat over the vectors,   dbeta = sum of dout
-
-    The two terms taken away are the parts of g that the norm cannot answer: moving all numbers of
-    a vector together changes nothing, and neither (but for eps) does stretching it.
+    The means are over the D numbers of a vector. The two terms taken away are the parts of g that
+    the norm cannot answer: moving all numbers of a vector together changes nothing, and neither
+    (but for eps) does stretching it.
     """
     x_hat, inverse, gamma = saved.x_hat, saved.inverse, saved.gamma
     dout = dout.reshape(x_hat.shape)

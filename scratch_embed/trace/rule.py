@@ -27,6 +27,7 @@ MOST_NUMBERS = 4_000_000  # of probabilities that are found again; of more their
 PACKAGE = Path(__file__).parents[1]
 WORD = re.compile(r"[A-Za-z]\w*")
 BRANCHES = ast.If, ast.Try, ast.Match
+FORM = {"reshape", "ravel", "astype", "copy", "view"}  # these leave the numbers as they are
 HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
 ALIASES = {"logits": "z"}  # what a formula calls a parameter for short
 
@@ -114,11 +115,9 @@ def code_of(half: Callable, parameter: str, place: int, ran: frozenset[int] | No
     if not made and returns:
         value = returns[-1].value
         several = isinstance(value, ast.Tuple) and place < len(value.elts)
-        value = value.elts[place] if several else value
-        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            value = value.func.value  # out of out.reshape(shape)
-        if isinstance(value, ast.Name):
-            made = [node for node in body if value.id in _writes(node)]
+        value, works = _source(value.elts[place] if several else value)
+        made = [node for node in body if value in _writes(node) and not _converts(node)]
+        made += returns[-1:] if made and works else []
     made = made or (returns if ran is None else returns[-1:]) or body[:1]
     lines = sorted((first + node.lineno - 1, _text(source, node)) for node in made)
     return Code(path, tuple(lines))
@@ -164,6 +163,22 @@ def _read(half: Callable) -> tuple[str, list[str], int, list[ast.stmt]] | None:
             left += ast.iter_child_nodes(node)
             body += [node] if isinstance(node, ast.stmt) else []
     return path, source, first, sorted(body, key=lambda node: node.lineno) or tree.body[:1]
+
+
+def _source(value: ast.AST) -> tuple[str | None, bool]:
+    """The name that a value comes from, as out of out.reshape(shape); and whether what is done to
+    it on the way is more than its form."""
+    works = False
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        works |= value.func.attr not in FORM
+        value = value.func.value
+    return (value.id if isinstance(value, ast.Name) else None), works
+
+
+def _converts(node: ast.stmt) -> bool:
+    """Whether it makes an array of what may be one: a = np.asarray(a)."""
+    call = node.value if isinstance(node, ast.Assign) else None
+    return isinstance(call, ast.Call) and getattr(call.func, "attr", None) == "asarray"
 
 
 def _writes(node: ast.AST) -> set[str]:

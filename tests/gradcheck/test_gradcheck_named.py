@@ -316,6 +316,19 @@ def test_what_is_only_called_a_softmax_is_told_no_rule_of_it():
     assert causes(cold, z) == [("coupling ignored", "softmax")]
 
 
+def test_a_mixture_of_rows_is_no_mean_of_as_many_as_another_axis_has():
+    """Keys and values that come twice change no answer; the 4 numbers of a key are no mean."""
+
+    def backward(dout, saved):
+        dq, dk, dv = F.attention.backward(dout, saved)
+        return 4 * dq, 4 * dk, dv
+
+    op = differentiable(F.attention.forward, backward, name="attention")
+    rng = np.random.default_rng(0)
+    q, k, v = (Tensor(rng.standard_normal(s), requires_grad=True) for s in ((2, 4), (3, 4), (3, 2)))
+    assert causes(op, q, k, v) == [("constant factor", "attention")] * 2
+
+
 SPECIAL = {  # of each: forward, wrong backward, numbers at which another mistake explains it too
     "dout passed on": (lambda x: (np.tanh(x), x), lambda dout, x: dout, np.ones((2, 3))),
     "local derivative": (lambda x: (x @ x.T, x), lambda dout, x: dout @ x, np.eye(3)),

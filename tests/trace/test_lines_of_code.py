@@ -98,3 +98,41 @@ def test_of_a_power_the_line_of_its_own_exponent():
     for exponent, line in ((3, "return dout * exponent * a ** (exponent - 1)"), (0, "0 * dout")):
         text = trace((x**exponent).sum()).entry(4, (0, (1,))).text()
         assert line in text and text.count("arithmetic.py:") == 1
+
+
+def running(x):
+    x = np.asarray(x)
+    return x.cumsum(axis=0), ()
+
+
+def doubled(x):
+    y = 2 * x
+    return y.cumsum(axis=0), ()
+
+
+def reshaped(x):
+    y = np.cumsum(x, axis=0)
+    return y.reshape(x.shape), ()
+
+
+@pytest.mark.parametrize(
+    ("forward", "shown"),
+    [
+        (running, ["return x.cumsum(axis=0), ()"]),
+        (doubled, ["y = 2 * x", "return y.cumsum(axis=0), ()"]),
+        (reshaped, ["y = np.cumsum(x, axis=0)"]),
+    ],
+)
+def test_a_method_that_makes_the_output_is_shown_and_a_change_of_form_is_not(forward, shown):
+    factor = 2 if forward is doubled else 1
+    op = differentiable(forward, lambda dout, _: factor * dout[::-1].cumsum(axis=0)[::-1])
+    lines = trace(op(Tensor([1.0, 2.0], requires_grad=True)).sum()).entry(1, (0, (1,))).lines
+    told = [line.stages[0] for line in lines if "test_lines_of_code.py:" in line.stages[0]]
+    assert [line.split("  ")[-1] for line in told] == shown
+
+
+def test_of_a_transpose_and_a_reshape_the_line_that_does_it():
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    for op, line in ((x.T, "return a.transpose(axes)"), (x.reshape(4), "return a.reshape(shape)")):
+        text = trace(op.sum()).entry(1, (0, (0,) * op.ndim)).text()
+        assert line in text and "asarray" not in text

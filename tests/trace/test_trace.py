@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scratch_embed import Embedding, RowGrad, Tensor
+from scratch_embed import functional as F
 from scratch_embed.functional import concatenate, cross_entropy, exp, lookup, tanh
 from scratch_embed.models import NextToken
 from scratch_embed.tensor import differentiable, tape
@@ -13,6 +14,7 @@ from scratch_embed.trace import trace
 from scratch_embed.trace.arrays import NOT_YET, lines
 from scratch_embed.trace.names import Same
 from scratch_embed.trace.text import page
+from scratch_embed.trace.walk import formula
 
 IDS, TARGETS = np.array([1, 7, 1, 3]), np.array([7, 1, 3, 1])
 
@@ -309,3 +311,10 @@ def test_after_a_step_by_hand_nothing_false_is_told(step_by_hand, dtype):
     step_by_hand(E)
     with pytest.raises(RuntimeError, match=r"lookup\(E, ids\) gives other numbers than it did"):
         trace(loss)
+
+
+def test_no_operation_of_the_package_has_a_rule_that_ends_before_it_begins():
+    for name in dir(F):
+        operation = getattr(F, name)
+        for half in (getattr(operation, "forward", None), getattr(operation, "backward", None)):
+            assert half is None or not formula(half).rstrip().endswith((":", ",")), name
