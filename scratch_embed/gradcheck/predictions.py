@@ -19,7 +19,7 @@ from scratch_embed.look.numbers import told_apart
 
 # Of dout: what is cut off at some size is met by the one, what is too small by the other. By powers
 # of two a product keeps its digits, so a right backward answers with the same ones.
-MULTIPLES = {"-64": -64.0, "2^-40": 2.0**-40}
+MULTIPLES = {"-2^40": -(2.0**40), "2^-40": 2.0**-40}
 SAME = 1e-5  # of an answer that is the sum of two others: it may have been computed in float32
 
 
