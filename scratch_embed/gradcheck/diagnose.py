@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -147,7 +147,7 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
         siblings = [p for p in point.walk.parts if p.node is part.node and p is not part]
         known = {p.place: rights.get((p.node.line, p.place)) for p in siblings}
         others = {place: other for place, other in known.items() if other is not None}
-        elsewhere = partial(_elsewhere, part, siblings)
+        elsewhere = cache(partial(_elsewhere, part, siblings))  # several hypotheses may ask
         case = _case(part, right, others)._replace(elsewhere=elsewhere)
         found.append(name_cause(case, part.tensor.name or f"input {part.place}"))
     return found

@@ -94,8 +94,10 @@ def nothing(case: Case) -> str | None:
 
 
 def ignores_dout(case: Case) -> str | None:
-    """Backward is linear in dout: twice the dout must give twice the gradient."""
-    return "" if any(map(case.is_like, answers(case.part, 2 * case.dout))) else None
+    """Twice the dout and its opposite, too, give the same gradient. One that is shortened to some
+    length has another direction then."""
+    given = [answers(case.part, c * case.dout) for c in (2, -1)]
+    return "" if all(any(map(case.is_like, grads)) for grads in given) else None
 
 
 def dout_cut_off(case: Case) -> str | None:
@@ -164,9 +166,14 @@ def ratio(case: Case) -> float | None:
 
 
 def constant_factor(case: Case) -> str | None:
-    """A multiple of the gradient."""
+    """A multiple of the gradient, and the same one elsewhere: what is shortened to some length is
+    divided by another number for another dout."""
     c = ratio(case)
-    return None if c is None else told_apart(c, digits=6)[0]
+    there = None if c is None else case.elsewhere()
+    other = c if there is None else ratio(there)
+    if other is None or abs(other - c) > SAME * abs(c):
+        return None
+    return told_apart(c, digits=6)[0]
 
 
 def not_summed(case: Case) -> str | None:

@@ -33,6 +33,14 @@ def test_a_backward_that_drops_what_is_small():
     assert "2^-40 times dout does not give" in report.causes[0].sentence
 
 
+def test_a_backward_that_shortens_what_it_hands_back_does_not_ignore_dout():
+    short = differentiable(
+        lambda x: (2 * x, ()), lambda dout, _: dout / np.linalg.norm(dout), name="short"
+    )
+    x = Tensor([[0.1, 0.2], [1.0, -3.0]], requires_grad=True, name="x")
+    assert gradcheck(short, x).cause == "dout not linear"
+
+
 def strided(dout):
     return np.lib.stride_tricks.as_strided(dout, dout.shape, (8 * dout.shape[1], 8))
 
