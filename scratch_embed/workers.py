@@ -33,7 +33,11 @@ def workers(most: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow() -> None:
-    """In a worker: Ctrl-C, which a terminal sends to all, is for the one that began it."""
+    """In a worker: Ctrl-C, which a terminal sends to all, is for the one that began it. Bars have a
+    lock of this process alone: one for all is a semaphore, left behind by whoever is ended."""
+    from tqdm import tqdm
+
+    tqdm.set_lock(threading.RLock())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
 

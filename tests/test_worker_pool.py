@@ -15,9 +15,11 @@ from scratch_embed.workers import workers
 ROOT = Path(__file__).parents[1]
 LONG = """
 import os, time
+from tqdm import tqdm
 from scratch_embed.workers import workers
 
 def work(n):
+    tqdm(disable=True)
     print(os.getpid(), flush=True)
     time.sleep(30)
     print("too late", flush=True)
@@ -43,10 +45,12 @@ def test_work_comes_back_in_order_and_an_error_is_raised():
 def test_they_end_in_the_middle_of_their_work_with_the_one_that_began_them(tmp_path, number):
     script = tmp_path / "long.py"
     script.write_text(LONG, encoding="utf-8")
-    given = {"stdout": subprocess.PIPE, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
-    with subprocess.Popen([sys.executable, script], text=True, **given) as began:
+    given = {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "stderr": subprocess.STDOUT}
+    command = [sys.executable, script]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, **given) as began:
         assert began.stdout.readline()  # of the first that is at work
         began.send_signal(number)
         said = began.stdout.read()  # to the end of it: until nobody can write to it any more
+    assert number == signal.SIGKILL or "leaked semaphore" not in said
     assert "too late" not in said
     assert ("Stopped." in said) == (number == signal.SIGINT)
