@@ -18,7 +18,7 @@ empty array has neither, so ask `ids.size` first.
 def lookup_forward(E, ids):
     """out[n] = E[ids[n]]                                            (V, D), (...) -> (..., D)
 
-    E    (V, D)  the table, V rows of D numbers.
+    E    (V, D)  the table, V rows of D numbers. There may be 70,000 of them.
     ids  (...)   an array of integers in 0..V-1, of any shape, also empty.
 
     Raises IndexError for an id outside 0..V-1, a negative one included: no row has that number.

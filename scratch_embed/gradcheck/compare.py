@@ -126,8 +126,9 @@ def _judged(
         return again._replace(true=true)
     if is_kink(line, None if place.index is None else said.slope, point.noise):
         return said.row(doubted, KINK)
-    if place.index is not None and is_kink(line, None, point.noise) and point.sound:
-        return said.row(doubted, KINK)  # of several operations at once, each right by itself
+    if place.index is not None and is_kink(line, None, point.noise) and (said.why or point.sound):
+        # Of several operations at once, each right by itself, or of what an option leaves out.
+        return said.row(doubted, KINK)
     if place.index is None and abs(jump(line, CENTRAL_STEP / 16)) > abs(said.row(near).difference):
         return said.row(doubted, KINK)  # among many entries a kink so small is not seen as one
     if leaps(line, point.loss.rounding()):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line
 
 NEAR = 0, 1, 2, 3  # powers of 1/16, times CENTRAL_STEP: steps at which kinks are looked for
+NEARER = 4, 5, 6, 7  # the same where slopes are still growing there, as of a norm beside 0
 WIDE = -2, -1.5, -1, -0.5, 0  # the same where rounding hides what short ones show
 
 
@@ -22,6 +23,8 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
         found = _jumps(line, slope, noise, WIDE)
         if not found.hidden and len(found.sizes) < len(WIDE):  # none at a step that would show it
             return False
+    if len(found.sizes) == len(NEAR) and found.sizes[-1] >= 8 * found.sizes[-2]:
+        found = _jumps(line, slope, noise, NEARER)
     if len(found.sizes) < 2 or found.outside:
         return False
     # Of a curve it is 1/16, of one step of rounding 16; of wide steps 1/4 and 4.

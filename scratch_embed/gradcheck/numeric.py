@@ -94,8 +94,9 @@ class Line:
     def __init__(self, loss: Loss, tensor: Tensor, index=None, direction=None, side=0, edits=False):
         self.loss, self.tensor, self.index, self.direction = loss, tensor, index, direction
         self.side, self.edits = side, edits
-        whole = index is None or edits
-        self.start = tensor.data.copy() if whole else tensor.data[index]
+        # Where a nudge takes a row beyond its max_norm, all of the row is written to.
+        self.put_back = () if index is None or edits else index[:1]
+        self.start = np.copy(tensor.data[self.put_back])
         moved = tensor.data if index is None else tensor.data[index]
         size = reach(loss, tensor) if index is None else float(np.abs(moved))
         self.scale = max(1.0, size) if size < HUGE else 1.0
@@ -108,11 +109,8 @@ class Line:
             array[self.index] += t
         try:
             return self.loss()
-        finally:  # the saved value, not x + t - t
-            if self.index is None or self.edits:
-                array[...] = self.start
-            else:
-                array[self.index] = self.start
+        finally:  # the saved values, not x + t - t
+            array[self.put_back] = self.start
 
     def largest(self) -> float:
         """The largest number of the tensor, next to which others are rounded."""

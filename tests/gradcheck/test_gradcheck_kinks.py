@@ -8,6 +8,7 @@ import pytest
 from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck
+from scratch_embed.layers import Embedding, LayerNorm, Linear, TransformerBlock
 from tests.gradcheck import planted
 
 
@@ -239,3 +240,38 @@ def test_kinks_that_are_gone_from_the_whole_are_no_hidden_path():
 
     report = gradcheck(by_itself, leaf(np.array([0.0, 1.0, -2.0])))
     assert report.cause == "missing path" and "a way that the tape does not know" in str(report)
+
+
+@pytest.mark.parametrize("by_count", [True, False])
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_a_padding_row_of_zeros_before_norms_and_relus_raises_no_alarm(by_count, seed):
+    """What is left out of its gradient is 1e9 times as large as the rest; all relus are at 0."""
+    table = Embedding(
+        3, 2, padding_idx=0, scale_grad_by_freq=by_count, dtype=np.float64, rng=seed, init=0.5
+    )
+    block = TransformerBlock(2, 2, causal=True, dtype=np.float64, rng=seed)
+    norm, head = LayerNorm(2, dtype=np.float64), Linear(2, 3, dtype=np.float64, rng=seed)
+    layers = table, block, norm, head
+
+    def loss(*_):
+        scores = head(norm(block(table([[0, 1, 1]]))))
+        return F.cross_entropy(scores, [[1, 2, 0]], label_smoothing=0.1)
+
+    weights = [weight for layer in layers for weight in layer.parameters()]
+    report = gradcheck(loss, *weights, max_entries=40, seed=seed)
+    assert report.agrees and not report.causes
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+def test_a_tied_table_that_a_nudge_takes_beyond_its_max_norm_is_put_back(mode):
+    """Forward has cut nothing; a step of its own does, and writes to what the tape has kept."""
+    table = Embedding.from_pretrained(np.array([[0.6, 0.8 - 1e-9], [0.3, 0.1]]), freeze=False,
+                                      max_norm=1.0)  # fmt: skip
+    before = table.weight.data.copy()
+
+    def loss(*_):
+        return F.cross_entropy(F.project(F.tanh(table([0, 1, 1])), table.weight), [1, 0, 0])
+
+    report = gradcheck(loss, table.weight, mode=mode)
+    assert not report.problems and not report.causes
+    assert np.array_equal(table.weight.data, before)

@@ -71,8 +71,11 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
     if array.dtype.kind not in "biuf":
         kind = f"an array of {array.dtype}" if array.ndim else f"of type {type(got).__name__}"
         raise Wrong(f"{what} is {kind} and not an array of real numbers", **place)
-    if np.asarray(expected).dtype.kind in "iu" and array.size and array.dtype.kind not in "iu":
-        sentence = f"{what} holds {array.dtype} and must hold integers"
+    whole = np.asarray(expected).dtype.kind in "iu"
+    listed = not (array.size or isinstance(got, np.ndarray))  # [] has no dtype of its own
+    if whole and array.dtype.kind not in "iu" and not listed:
+        more = "" if array.size else ": an empty np.array([]) is of floats"
+        sentence = f"{what} holds {array.dtype} and must hold integers{more}"
         raise Wrong(sentence, named=True, **place)
     if array.shape != np.shape(expected):
         sentence = f"{what} has shape {array.shape} and must have shape {np.shape(expected)}"

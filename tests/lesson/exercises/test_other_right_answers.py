@@ -110,7 +110,7 @@ RIGHT = {
             lengths = np.linalg.norm(E, axis=1)
             cosines = E @ E[row] / np.where(lengths, lengths, 1) / lengths[row]
             others = [other for other in range(len(E)) if other != row]
-            return np.array(sorted(others, key=lambda other: -cosines[other])[:k])
+            return np.array(sorted(others, key=lambda other: -cosines[other])[:k], dtype=int)
         """,
     "softmax_backward": """
         def softmax(z):

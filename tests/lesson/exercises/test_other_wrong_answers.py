@@ -210,6 +210,16 @@ ALSO = {
     ),
 }
 SINCE = {
+    "nearest_rows": (
+        """
+        def nearest_rows(E, row, k):
+            lengths = np.linalg.norm(E, axis=1)
+            cosines = E @ E[row] / np.where(lengths, lengths, 1)
+            others = [other for other in range(len(E)) if other != row]
+            return np.array(sorted(others, key=lambda other: -cosines[other])[:k])
+        """,
+        "must hold integers: an empty np.array([]) is of floats",
+    ),
     "attention_backward": (
         """
         def attention_backward(dout, q, k, v):
