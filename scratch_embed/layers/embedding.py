@@ -58,9 +58,9 @@ class Embedding(Layer):
     of the loss on purpose.
 
     Raises ValueError for sizes that are not whole numbers of at least 1, a padding_idx outside the
-    table, a max_norm, norm_type or init out of range; TypeError for a dtype that is not float32 or
-    float64, a padding_idx that is not a whole number, a switch that is not True or False, and an
-    rng that NumPy makes no Generator of.
+    table, a max_norm, norm_type or init out of range, and a seed below 0; TypeError for a dtype
+    that is not float32 or float64, a padding_idx that is not a whole number, a switch that is not
+    True or False, and an rng that NumPy makes no Generator of.
 
     >>> layer = Embedding(6, 3, rng=0, init=0.02)
     >>> layer([[1, 2], [4, 1]]).shape

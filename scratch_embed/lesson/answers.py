@@ -69,7 +69,7 @@ def judge(
         return _vector(typed, np.asarray(answer, float), tolerance, slips, parts, elsewhere)
     figure = read(typed, asked)
     if figure is None:
-        return Judgement(False, "A number is asked for, such as 0.25, 1,400 or 3e-4.")
+        return Judgement(False, "A number is asked for, such as 0.25, 1,400, 3e-4 or 12 MB.")
     value, answer = in_the_unit_asked(figure, asked), float(answer)
     count = answer.is_integer() and abs(answer) < EXACT and not BYTE.search(asked)
     if tolerance is None and count:
