@@ -141,9 +141,10 @@ def count(
                 break
         tokens, kept = _frequent(numbers, seen, min_count, max_words)
         if len(tokens) < 2:
+            which = f"of them only {tokens[0]!r}" if tokens else "none of them"
             raise ValueError(
-                f"{read:,} words were read, and {('none', 'only one')[len(tokens)]} of them "
-                f"came {min_count} times: give more text, or a smaller min_count"
+                f"{read:,} words were read, and {which} came {min_count} times: give more text, or "
+                "a smaller min_count, or cut it at spaces, where words are more than letters"
             )
         checksum = _exchange(file, _new_numbers(kept, len(seen), 0))
     return Counted(tuple(tokens), seen[kept], read, floor, checksum)
