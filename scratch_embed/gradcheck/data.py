@@ -81,6 +81,8 @@ def check_tensors(tensors: tuple) -> None:
     complex one."""
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
+            if callable(tensor):
+                raise TypeError(f"argument {position} is a function: fn comes first, as (fn, x)")
             raise TypeError(
                 f"argument {position} is a {type(tensor).__name__}; gradcheck nudges Tensors: "
                 "wrap it, Tensor(array, requires_grad=True), or close over it in fn"

@@ -145,6 +145,8 @@ def test_the_error_estimate_of_richardson_is_honest():
 def test_what_is_no_tensor_is_told(judge):
     with pytest.raises(TypeError, match="argument 0 is a ndarray; gradcheck nudges Tensors"):
         judge(F.tanh, np.ones(3))
+    with pytest.raises(TypeError, match=r"argument 0 is a function: fn comes first, as \(fn, x\)"):
+        judge(leaf(3), F.tanh)
     with pytest.raises(ValueError, match="argument 0 was computed"):
         judge(F.tanh, leaf(3) * 2)
 
