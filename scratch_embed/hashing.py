@@ -87,9 +87,9 @@ def keys(tokens) -> np.ndarray:
     _check_no_buffer(tokens)
     given = np.array(tokens, dtype=object)  # as objects, so that NumPy turns nothing into text
     out = np.empty(given.shape, np.uint64)
-    if any(isinstance(token, (list, tuple)) for token in given.flat):
-        raise ragged(tokens, "tokens")
     for index, token in np.ndenumerate(given):
+        if isinstance(token, (list, tuple)):  # which NumPy could not take apart
+            raise ragged(tokens, "tokens")
         out[index] = _key(token, index)
     return out
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scratch_embed.gradcheck.numeric import CENTRAL_STEP, Line
 
 NEAR = 0, 1, 2, 3  # powers of 1/16, times CENTRAL_STEP: steps at which kinks are looked for
-NEARER = 4, 5, 6, 7  # the same where slopes are still growing there, as of a norm beside 0
+NEARER = 4, 5, 6, 7  # the same where slopes still grow there
 WIDE = -2, -1.5, -1, -0.5, 0  # the same where rounding hides what short ones show
 
 
@@ -16,14 +16,15 @@ def is_kink(line: Line, slope: float | None, noise: float) -> bool:
 
     With None for the slope they need only stay apart: along a direction in which several entries
     come to a kink at once, what lies between the two sums is not what lies between the slopes.
-    Where rounding hides a kink at short steps, as beside a mask of -1e9, longer ones are taken.
+    Where rounding hides a kink at short steps, as beside a mask of -1e9, longer ones are taken;
+    shorter ones where the slopes still grow, as of a norm beside 0.
     """
     found = _jumps(line, slope, noise, NEAR)
     if found.hidden and len(found.sizes) < 2:
         found = _jumps(line, slope, noise, WIDE)
         if not found.hidden and len(found.sizes) < len(WIDE):  # none at a step that would show it
             return False
-    if len(found.sizes) == len(NEAR) and found.sizes[-1] >= 8 * found.sizes[-2]:
+    elif len(found.sizes) == len(NEAR) and found.sizes[-1] >= 8 * found.sizes[-2]:
         found = _jumps(line, slope, noise, NEARER)
     if len(found.sizes) < 2 or found.outside:
         return False

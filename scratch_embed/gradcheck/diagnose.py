@@ -110,7 +110,8 @@ def _aside(part: Part) -> list[Part]:
         return []
     rng = stream(part.place)
     inputs = with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
-    return [there for there in [rerun(part, inputs, part.dout)] if there is not None]
+    there = rerun(part, inputs, part.dout)
+    return [there] if there is not None else []
 
 
 def too_large(point) -> list[Cause]:

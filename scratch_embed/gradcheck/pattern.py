@@ -65,8 +65,10 @@ def _factors(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
 
 def wrong_slope(case: Case) -> str | None:
     """Both halves go entry by entry, with another slope."""
+    if not _is_like_output(case):
+        return None
     weights = _weights(case)
-    if weights is None or not _alone(case, weights, case.owed(case.dout * weights), case.right):
+    if not _alone(case, weights, case.owed(case.dout * weights), case.right):
         return None
     if not _alone(case, weights, _answer(case, case.dout * weights), case.wrong):
         return None
@@ -80,9 +82,9 @@ def wrong_slope(case: Case) -> str | None:
 
 def coupling_ignored(case: Case) -> str | None:
     """Backward goes entry by entry, where an entry moves others as well."""
-    weights = _weights(case)
-    if weights is None or case.dout.size < 2:
+    if not _is_like_output(case) or case.dout.size < 2:
         return None
+    weights = _weights(case)
     weighed = case.dout * weights
     alone = _alone(case, weights, _answer(case, weighed), case.wrong)
     return "" if alone and not _alone(case, weights, case.owed(weighed), case.right) else None
@@ -102,9 +104,9 @@ def coupling_added(case: Case) -> str | None:
 
 def coupling_weighed(case: Case) -> str | None:
     """What goes round through a sum, a mean or a norm comes times a factor, by row or by column."""
-    mask = _mask(case)
-    if mask is None or case.right.ndim < 1:
+    if not _is_like_output(case) or case.right.ndim < 1:
         return None
+    mask = _mask(case)
     owed, given = case.owed(case.dout * mask), _answer(case, case.dout * mask)
     if owed is None or given is None:
         return None
@@ -126,17 +128,18 @@ def _answer(case: Case, dout: np.ndarray) -> np.ndarray | None:
     return given[0] if len(given) == 1 else None
 
 
-def _weights(case: Case) -> np.ndarray | None:
-    """A weight for each entry, no two the same, where the input has the shape of the output."""
-    if case.dout.shape != case.right.shape or not 0 < case.right.size <= MOST:
-        return None
+def _is_like_output(case: Case) -> bool:
+    """Whether the input has the shape of the output, and not too many entries to be nudged."""
+    return case.dout.shape == case.right.shape and 0 < case.right.size <= MOST
+
+
+def _weights(case: Case) -> np.ndarray:
+    """A weight for each entry, no two the same."""
     return ways(4).uniform(0.5, 2, case.right.shape)
 
 
-def _mask(case: Case) -> np.ndarray | None:
-    """About half of the entries, where the input has the shape of the output."""
-    if case.dout.shape != case.right.shape or not 0 < case.right.size <= MOST:
-        return None
+def _mask(case: Case) -> np.ndarray:
+    """About half of the entries."""
     half = np.arange(case.right.size) % 2 == 0
     return np.random.default_rng(0).permutation(half).reshape(case.right.shape)
 

@@ -30,9 +30,11 @@ def other_inputs(part: Part) -> tuple:
     own, and answers as before."""
     rng = ways(5)
     inputs = with_inputs(part.node, lambda at: others(at, rng))
+    if reads_arguments_only(part.node.backward):
+        return inputs
     there = rerun(part, inputs, part.dout)
     blind = there is None or same_bits(there.grad, part.grad)
-    return part.node.inputs if blind and not reads_arguments_only(part.node.backward) else inputs
+    return part.node.inputs if blind else inputs
 
 
 def rerun(part: Part, inputs: tuple, dout: np.ndarray) -> Part | None:

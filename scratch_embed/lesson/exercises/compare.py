@@ -72,8 +72,8 @@ def fit(got: Any, expected: Any, what: str, result: int | None = None) -> Any:
         kind = f"an array of {array.dtype}" if array.ndim else f"of type {type(got).__name__}"
         raise Wrong(f"{what} is {kind} and not an array of real numbers", **place)
     whole = np.asarray(expected).dtype.kind in "iu"
-    listed = not (array.size or isinstance(got, np.ndarray))  # [] has no dtype of its own
-    if whole and array.dtype.kind not in "iu" and not listed:
+    has_dtype = array.size or isinstance(got, np.ndarray)  # [] has none of its own
+    if whole and has_dtype and array.dtype.kind not in "iu":
         more = "" if array.size else ": an empty np.array([]) is of floats"
         sentence = f"{what} holds {array.dtype} and must hold integers{more}"
         raise Wrong(sentence, named=True, **place)
