@@ -86,6 +86,23 @@ def is_whole(value) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """`rng` itself if it is a Generator, else a new one: of a seed, or for None of fresh chance.
+
+    Raises ValueError for a seed below 0; TypeError for what is no seed, and for True and False,
+    which are seeds to NumPy.
+    """
+    try:
+        if isinstance(rng, (bool, np.bool_)):
+            raise TypeError
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as wrong:
+        raise type(wrong)(
+            f"rng is {rng!r}; it must be a numpy.random.Generator, or a seed for one: a whole "
+            "number of at least 0"
+        ) from None
+
+
 def check_dict(given: Any, whose: str) -> None:
     """TypeError for a state that is no dict."""
     if not isinstance(given, Mapping):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scratch_embed import images
+from scratch_embed.arguments import generator
 from scratch_embed.functional import cross_entropy, relu
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.layers import Embedding, Linear, PatchEmbed, TiedHead
@@ -152,7 +153,7 @@ class Player:
 
     def learn(self, text: str, tokens: int, rng) -> None:
         """Predict `tokens` tokens at random places of the text, 256 a step, with Adam."""
-        rng, ids = np.random.default_rng(rng), self.cut.encode(text)
+        rng, ids = generator(rng), self.cut.encode(text)
         if not len(ids):
             raise ValueError("text is empty; there is nothing to learn")
         contexts, adam = windows(ids, self.length), Adam(self.model.parameters(), lr=RATE)
@@ -192,7 +193,7 @@ def contestant(name: str, text: str, rng, cut: Cut | None = None) -> Player:
     Raises ValueError for another name.
     """
     check_strategy(name)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     kind = name.split(",")[0].split(" ")[0]
     if kind == "patches":
         cut, P = cut or characters(text), int(name.split()[-1])
@@ -238,7 +239,7 @@ def see(name: str, known, unseen, epochs: int, rng) -> float:
     another number of labels than of pictures.
     """
     check_strategy(name)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     (pictures, labels), (strange, truth) = known, unseen
     for shades, named in (known, unseen):
         if np.shape(named) != shades.shape[:1]:

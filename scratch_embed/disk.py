@@ -37,7 +37,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, generator
 from scratch_embed.files import BAD_HEADER, open_regular, replacing, reserve
 
 HEADERS = {  # how the header is read, by the version that a .npy file begins with
@@ -79,7 +79,7 @@ def create_table(
     largest = float(np.finfo(dtype).max) / 40  # no normal number is 40: exp(-40^2 / 2) = 1e-348
     if std > largest:
         raise ValueError(f"std is {std!r}; in {np.dtype(dtype)} it must be at most {largest:.1g}")
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     try:
         with replacing(path, new=True) as temporary, open(temporary, "r+b") as file:
             _write(file, path, shape, np.dtype(dtype), std, rng)

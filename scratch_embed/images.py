@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count, is_real
+from scratch_embed.arguments import array_of, check_count, generator, is_real
 from scratch_embed.ops.patches import unfold_forward
 
 # Fonts of every Matplotlib from 3.9 on that have the Latin letters at their usual places.
@@ -125,7 +125,7 @@ def letter_images(
     """
     if not len(fonts) or not len(letters):
         raise ValueError(f"{len(letters)} letters in {len(fonts)} fonts; give one of each at least")
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     fine = 4 * side  # drawn large and shrunk, so that they move by quarters of a pixel
     pages = []
     for font in fonts:

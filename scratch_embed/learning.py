@@ -14,7 +14,7 @@ from contextvars import copy_context
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_rng_state
+from scratch_embed.arguments import check_count, check_rng_state, generator
 from scratch_embed.layers.layer import Layer
 from scratch_embed.optim import Optimizer, clip_grad_norm
 from scratch_embed.optim.options import in_range
@@ -54,7 +54,7 @@ class Learning:
                     "weight of model, and would not be saved with it: make it an attribute of a "
                     "Layer that holds both"
                 )
-        rng = np.random.default_rng(rng)  # a Generator stays the one that it is
+        rng = generator(rng)  # a Generator stays the one that it is
         self.model, self.optimizer, self.rng, self.step = model, optimizer, rng, 0
         if not (rate is None or callable(rate)):
             raise TypeError(f"rate is {rate!r}; it must be a function of the step, or None")

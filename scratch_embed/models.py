@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count, check_flag
+from scratch_embed.arguments import array_of, check_count, check_flag, generator
 from scratch_embed.functional import cross_entropy, tanh
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.embedding import Embedding
@@ -45,7 +45,7 @@ class NextToken(Layer):
         sparse: bool = False,
         dtype: type = np.float64,
     ):
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         options = {"rng": rng, "init": init, "dtype": dtype}
         self.embed = Embedding(num_embeddings, embedding_dim, sparse=sparse, **options)
         self.embed.weight.name = "E"
@@ -104,7 +104,7 @@ def train(
             f"tokens has shape {tokens.shape}; it must be (N,), and a pair (token, next) needs two"
         )
     tokens = check_ids(tokens, model.embed.num_embeddings, "tokens")
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     start = model.embed.weight.data.copy()
     updates = np.zeros(model.embed.num_embeddings, dtype=np.int64)
     losses = []

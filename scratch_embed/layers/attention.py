@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count, check_flag
+from scratch_embed.arguments import array_of, check_count, check_flag, generator
 from scratch_embed.functional import attention, relu, rotary
 from scratch_embed.layers.layer import Layer
 from scratch_embed.layers.linear import Linear
@@ -57,7 +57,7 @@ class SelfAttention(Layer):
             )
         self.causal = check_flag(causal, "causal")
         self.rotary = check_flag(rotary, "rotary")
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         options = {"bias": bias, "dtype": dtype, "rng": rng}
         self.query = Linear(embedding_dim, embedding_dim, **options)
         self.key = Linear(embedding_dim, embedding_dim, **options)
@@ -137,7 +137,7 @@ class TransformerBlock(Layer):
         dtype: type = np.float32,
         rng: np.random.Generator | int | None = None,
     ):
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         embedding_dim = check_count(embedding_dim, "embedding_dim")
         width = embedding_dim * check_count(mlp_ratio, "mlp_ratio")
         self.norm1 = LayerNorm(embedding_dim, dtype=dtype)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import generator
 from scratch_embed.functional import dropout
 from scratch_embed.layers.layer import Layer
-from scratch_embed.ops.dropout import check_probability, check_rng
+from scratch_embed.ops.dropout import check_probability
 from scratch_embed.tensor import Tensor
 
 
@@ -17,7 +18,7 @@ class Dropout(Layer):
     call takes the next numbers of `rng`, a Generator or a seed (None: other places every time).
     The same seed and the same calls drop the same places.
 
-    Raises ValueError for a p outside 0..1, TypeError for an rng that is True or False.
+    Raises ValueError for a p outside 0..1 and a seed below 0, TypeError for what is no seed.
 
     >>> layer = Dropout(0.5, rng=0)
     >>> layer(np.ones(8)).numpy().tolist()
@@ -28,10 +29,8 @@ class Dropout(Layer):
 
     def __init__(self, p: float = 0.1, rng: np.random.Generator | int | None = None):
         check_probability(p)
-        if rng is not None:
-            check_rng(rng)
         self.p = p
-        self.rng = np.random.default_rng(rng)
+        self.rng = generator(rng)
 
     def __call__(self, x) -> Tensor:
         if self.training and self.p:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count, check_flag, is_real
+from scratch_embed.arguments import array_of, check_count, check_flag, generator, is_real
 from scratch_embed.functional import lookup
 from scratch_embed.layers.layer import Layer
 from scratch_embed.ops.lookup import padding_row
@@ -84,7 +84,7 @@ class Embedding(Layer):
         embedding_dim = check_count(embedding_dim, "embedding_dim")
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise TypeError(f"dtype is {np.dtype(dtype)}; a table holds float32 or float64")
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         rows = rng.standard_normal((num_embeddings, embedding_dim), dtype)
         rows *= rows.dtype.type(initial_std(init, embedding_dim))
         self._set_up(rows, True, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, check_flag
+from scratch_embed.arguments import check_count, check_flag, generator
 from scratch_embed.functional import project
 from scratch_embed.layers.embedding import initial_std
 from scratch_embed.layers.layer import Layer, weight
@@ -41,7 +41,7 @@ class Linear(Layer):
     ):
         self.in_features = check_count(in_features, "in_features")
         self.out_features = check_count(out_features, "out_features")
-        drawn = np.random.default_rng(rng).standard_normal((out_features, in_features))
+        drawn = generator(rng).standard_normal((out_features, in_features))
         self.weight = weight(drawn * initial_std(init, in_features), dtype, "weight")
         biases = np.zeros(out_features)
         self.bias = weight(biases, dtype, "bias") if check_flag(bias, "bias") else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.arguments import generator
 from scratch_embed.functional import concatenate
 from scratch_embed.kernels.ids import check_ids
 from scratch_embed.layers.dropout import Dropout
@@ -51,7 +52,7 @@ class BERTInput(Layer):
         rng: np.random.Generator | int | None = None,
         init: str | float = 0.02,
     ):
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         options = {"dtype": dtype, "rng": rng, "init": init}
         self.token = Embedding(num_embeddings, embedding_dim, padding_idx, **options)
         self.position = PositionEmbedding(max_len, embedding_dim, past_end, **options)
@@ -109,7 +110,7 @@ class GPTInput(Layer):
         init: str | float = 0.02,
         position_init: str | float = 0.01,
     ):
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.token = Embedding(num_embeddings, embedding_dim, dtype=dtype, rng=rng, init=init)
         self.position = PositionEmbedding(
             max_len, embedding_dim, past_end, dtype, rng, position_init
@@ -152,7 +153,7 @@ class ViTInput(Layer):
         rng: np.random.Generator | int | None = None,
         init: str | float = 0.02,
     ):
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.patches = PatchEmbed(
             image_size, patch_size, in_channels, embedding_dim, dtype=dtype, rng=rng
         )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import is_real
+from scratch_embed.arguments import generator, is_real
 from scratch_embed.ops.floats import floating
 
 
@@ -25,17 +25,17 @@ def dropout_forward(
     or a seed, which drops the same places every time; the places do not depend on the dtype of x.
     Integers become floats; NaN and infinities, times 0, are NaN, so dropping does not hide them.
 
-    Raises ValueError for a p outside 0..1, TypeError when rng is missing or a bool, and for an x
-    that holds no numbers.
+    Raises ValueError for a p outside 0..1, TypeError where rng is missing or no seed,
+    and for an x that holds no numbers.
 
     >>> out, saved = dropout_forward(np.ones(8), 0.5, rng=0)
     >>> out.tolist()
     [2.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0]
     """
     check_probability(p)
-    check_rng(rng)
+    rng = _given(rng)
     x = floating(x)
-    saved = DropoutSaved(np.random.default_rng(rng).random(x.shape) >= p, p)
+    saved = DropoutSaved(rng.random(x.shape) >= p, p)
     return _let_through(x, saved), saved
 
 
@@ -50,13 +50,18 @@ def check_probability(p: float) -> None:
         raise ValueError(f"p is {p!r}; the chance to drop a number lies in 0..1")
 
 
-def check_rng(rng: np.random.Generator | int | None) -> None:
-    """TypeError for None, and for True and False, which are seeds to NumPy."""
+def _given(rng: np.random.Generator | int) -> np.random.Generator:
+    """The generator to draw from.
+
+    Raises TypeError for None, which would drop other places every time, and for True and False,
+    which elsewhere say in this place whether to drop.
+    """
     if rng is None or isinstance(rng, (bool, np.bool_)):
         raise TypeError(
             f"rng is {rng!r}; give a numpy.random.Generator, or a seed for one. (Where nothing "
             "shall be dropped, as in evaluation, leave dropout out.)"
         )
+    return generator(rng)
 
 
 def _let_through(x: np.ndarray, saved: DropoutSaved) -> np.ndarray:

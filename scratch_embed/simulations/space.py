@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import geometry, plot
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, generator
 from scratch_embed.simulations.artists import Words
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
 
@@ -111,7 +111,7 @@ def settle(
     noise is the standard deviation of each entry of the random push, beside forces of about 1.
     Raises ValueError for groups that do not fit the rows.
     """
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     steps = check_count(steps, "steps", least=0)
     if len(groups) != len(table):
         raise ValueError(f"groups has {len(groups)} entries for {len(table)} rows")

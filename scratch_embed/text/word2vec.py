@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import array_of, check_count, is_real
+from scratch_embed.arguments import array_of, check_count, generator, is_real
 from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
@@ -174,7 +174,7 @@ def train(
     epochs, batch_size = check_count(epochs, "epochs"), check_count(batch_size, "batch_size")
     negatives = check_count(negatives, "negatives")
     ids = check_sequence(ids, num_embeddings)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     counts = count_ids(ids, num_embeddings)
     noise = Negatives(counts, power)
     shape = (num_embeddings, check_count(embedding_dim, "embedding_dim"))

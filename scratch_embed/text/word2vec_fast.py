@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, generator
 from scratch_embed.kernels import run, skip_gram_loops
 from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.text.word2vec import (
@@ -74,7 +74,7 @@ class Tables:
         width = -(-embedding_dim // LANES) * LANES
         self._rows = from_a_line((2, len(counts), width))
         self.vectors, self.outputs = self._rows[:, :, :embedding_dim]
-        self.vectors[...] = np.random.default_rng(rng).uniform(-edge, edge, shape)
+        self.vectors[...] = generator(rng).uniform(-edge, edge, shape)
 
     def learn(self, text: np.ndarray, first: int, rate: float, rng: np.random.Generator) -> None:
         """Learn from text[first : first + block], with steps of size `rate`.
@@ -122,7 +122,7 @@ def train(
     check_rate(lr)
     epochs = check_count(epochs, "epochs")
     ids = check_sequence(ids, num_embeddings)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     counts = count_ids(ids, num_embeddings)
     options = {"window": window, "negatives": negatives, "power": power, "workers": workers}
     tables, learned = Tables(counts, embedding_dim, model=model, rng=rng, **options), 0

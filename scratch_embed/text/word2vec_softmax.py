@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, generator
 from scratch_embed.ops.tied_cross_entropy import (
     tied_cross_entropy_backward,
     tied_cross_entropy_forward,
@@ -40,7 +40,7 @@ class Tables:
         self.model, self.window = model, check_count(window, "window")
         shape = num_embeddings, check_count(embedding_dim, "embedding_dim")
         edge = 1 / embedding_dim
-        self.vectors = np.random.default_rng(rng).uniform(-edge, edge, shape).astype(np.float32)
+        self.vectors = generator(rng).uniform(-edge, edge, shape).astype(np.float32)
         self.outputs = np.zeros(shape, np.float32)
 
     def learn(self, text: np.ndarray, first: int, rate: float, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scratch_embed.arguments import check_count, is_real
+from scratch_embed.arguments import check_count, generator, is_real
 from scratch_embed.functional import cross_entropy
 from scratch_embed.ops.softmax import softmax_forward
 from scratch_embed.tensor import Tensor, no_grad
@@ -43,7 +43,7 @@ def sample(
         raise ValueError(f"temperature is {temperature!r}; it must be above 0, such as 0.8")
     if not len(ids):
         raise ValueError("ids are none: give at least one token to go on from")
-    rng, text = np.random.default_rng(rng), list(ids)
+    rng, text = generator(rng), list(ids)
     for _ in range(length):
         with no_grad():
             logits = model(np.array([text[-seen:]])).data[0, -1].astype(np.float64)

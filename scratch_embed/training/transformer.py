@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.arguments import check_count
+from scratch_embed.arguments import check_count, generator
 from scratch_embed.functional import project, tied_cross_entropy
 from scratch_embed.layers import GPTInput, LayerNorm, TransformerBlock
 from scratch_embed.layers.layer import Layer
@@ -39,7 +39,7 @@ class Transformer(Layer):
         dtype: type = np.float32,
         rng: np.random.Generator | int | None = None,
     ):
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.max_len = max_len
         self.input = GPTInput(num_embeddings, embedding_dim, max_len, p=0.0, dtype=dtype, rng=rng)
         self.blocks = [

@@ -138,3 +138,17 @@ def test_a_hashed_table_starts_from_seed_0():
         for options in ({}, {"seed": 0}, {"seed": 1})
     )
     assert np.array_equal(plain, same) and not np.array_equal(plain, other)
+
+
+@pytest.mark.parametrize(
+    ("rng", "kind"), [(-1, ValueError), ("a", TypeError), (1.0, TypeError), (True, TypeError)]
+)
+def test_what_is_no_seed_is_named(rng, kind):
+    # Without it NumPy speaks: "expected non-negative integer", of whose argument nobody knows.
+    for make in (layers.Embedding, layers.Linear, layers.GPTInput):
+        with pytest.raises(kind, match=rf"rng is {rng!r}; it must be a numpy.random.Generator"):
+            make(4, 2, rng=rng)
+    with pytest.raises(kind, match=f"rng is {rng!r}"):
+        layers.Dropout(0.5, rng)
+    drawn = [layers.Linear(4, 2, rng=seed).weight.data for seed in (3, np.random.default_rng(3))]
+    assert np.array_equal(*drawn)
