@@ -13,7 +13,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
-from scratch_embed.gradcheck.walk import looked_up, plain
+from scratch_embed.gradcheck.walk import forward_of, looked_up, plain
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.shape import getitem_forward
@@ -109,6 +109,26 @@ def overwritten_within(case: Case) -> str | None:
             out[ids[group == each]] += values[group == each]
         if case.is_like(out) and not close(out, added(case, ids, values)):
             return words
+    return None
+
+
+def overwritten_copies(case: Case) -> str | None:
+    """The same where forward only copies numbers, as take_along_axis does, or unfolding into
+    windows that overlap."""
+    given = [plain(value) for value in case.part.node.inputs]
+    given[case.part.place] = np.arange(1.0, case.right.size + 1).reshape(case.right.shape)
+    out = forward_of(case.part.node, given)  # the places that its numbers come from, 0 for padding
+    if out is None or out.shape != case.dout.shape:
+        return None
+    places, dout = out.reshape(-1), case.dout.reshape(-1)
+    if not np.isin(places, np.arange(case.right.size + 1)).all():
+        return None
+    places, dout = places[places > 0].astype(int) - 1, dout[places > 0]
+    flat = case._replace(wrong=case.wrong.reshape(-1), right=case.right.reshape(-1))
+    if len(places) and close(flat.right, added(flat, places, dout)):
+        for ends, words in ((slice(None), "last"), (slice(None, None, -1), "first")):
+            if flat.is_like(assigned(flat, places[ends], dout[ends])):
+                return words
     return None
 
 
@@ -241,7 +261,8 @@ def overwritten_beside(case: Case) -> str | None:
 
 
 def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(how often ids name each row, which rows are wrong), where rows not named get something.
+    """(how often ids name each row, which rows are wrong), where rows that no ids name get
+    something.
 
     Or, with `all_ways`, wherever ids name rows. One id for each row may as well be its class, a
     column: as of a loss, whose wrong rows would be named by chance.
@@ -250,9 +271,10 @@ def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray
         return
     gap = np.abs(case.wrong - case.right).reshape(len(case.right), -1).max(axis=1)
     wrong = gap > 1e-7 * np.abs(case.right).max()
+    found = []
     for ids in case.arrays("iu"):
         classes = ids.shape == case.right.shape[:-1] and ids.max(initial=0) < case.right.shape[-1]
         if ids.size and 0 <= ids.min() and ids.max() < len(wrong) and not classes:
-            counts = count_ids(ids, len(wrong))
-            if all_ways or case.right[counts == 0].any():
-                yield counts, wrong
+            found.append(count_ids(ids, len(wrong)))
+    if all_ways or found and case.right[sum(found) == 0].any():
+        yield from ((counts, wrong) for counts in found)

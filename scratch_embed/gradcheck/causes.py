@@ -73,8 +73,12 @@ HYPOTHESES = [
         "overwritten",
         r.overwritten_within,
         "repeated ids are overwritten instead of added within each {detail}, as in a loop of "
-        "grad[ids] += dout over one {detail} at a time in {half}; np.add.at or scatter_add sums "
-        "them all",
+        "grad[ids] += dout over one {detail} at a time in {half}; {adding}",
+    ),
+    Hypothesis(
+        "overwritten",
+        r.overwritten_copies,
+        "{op} copies entries of {to}, and {half} keeps only the {detail} of their copies; {adding}",
     ),
     Hypothesis(
         "reversed scatter",

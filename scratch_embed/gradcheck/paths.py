@@ -6,10 +6,13 @@ share by nudging, and the share that backward sends by calling it again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from scratch_embed.gradcheck.numeric import ways
 from scratch_embed.gradcheck.predictions import Case, close
-from scratch_embed.gradcheck.walk import answers
+from scratch_embed.gradcheck.walk import answers, plain
 from scratch_embed.look.numbers import told_apart
 
 MOST_SAMPLES = 32  # that are sent one by one
@@ -29,22 +32,54 @@ def one_reading(case: Case) -> str | None:
     """Rows read by two batches of ids, as two hashes do, and one of them is paid."""
     if case.right.ndim != 2:
         return None
-    batches = [ids for ids in case.arrays("iu") if ids.size]
-    batches += [column for ids in batches if ids.ndim == 2 for column in ids.T]
-    batches = [ids for ids in batches if ids.min() >= 0 and ids.max() < len(case.right)]
-    for ids in batches if len(batches) > 1 else ():
-        if case.dout.shape == (*ids.shape, case.right.shape[1]):
-            for sign in (1, -1):
-                paid = np.zeros(case.right.shape)
-                values = sign * case.dout.reshape(-1, case.right.shape[1])
-                np.add.at(paid, ids.reshape(-1), values)
-                if case.is_like(paid):
-                    return "only one batch of its ids is paid"
-                if case.is_like(case.right - paid):
-                    return "one batch of its ids is not paid"
-                if case.is_like(case.right - 2 * paid):
-                    return "one batch of its ids is paid with the wrong sign"
+    batches = list(_batches(case))
+    for place, column, ids in batches if len(batches) > 1 else ():
+        if case.dout.shape != (*ids.shape, case.right.shape[1]):
+            continue
+        for sign in (1, -1):
+            paid = sign * _added(case, ids)
+            words = _unpaid(case, paid)
+            if words and _is_owed(case, place, column, sign, paid):
+                return words
     return None
+
+
+def _batches(case: Case) -> Iterator[tuple[int, int | None, np.ndarray]]:
+    """(place of the input, column or None for all of it, ids) of whatever could be ids of rows."""
+    for place, ids in enumerate(map(plain, case.part.node.inputs)):
+        if not isinstance(ids, np.ndarray) or ids.dtype.kind not in "iu" or not ids.size:
+            continue
+        if ids.min() >= 0 and ids.max() < len(case.right):
+            yield place, None, ids
+            if ids.ndim == 2:
+                yield from ((place, column, each) for column, each in enumerate(ids.T))
+
+
+def _added(case: Case, ids: np.ndarray) -> np.ndarray:
+    """dout, added up by these ids."""
+    out = np.zeros(case.right.shape)
+    np.add.at(out, ids.reshape(-1), case.dout.reshape(-1, out.shape[1]))
+    return out
+
+
+def _unpaid(case: Case, paid: np.ndarray) -> str | None:
+    if case.is_like(paid):
+        return "only one batch of its ids is paid"
+    if case.is_like(case.right - paid):
+        return "one batch of its ids is not paid"
+    if case.is_like(case.right - 2 * paid):
+        return "one batch of its ids is paid with the wrong sign"
+    return None
+
+
+def _is_owed(case: Case, place: int, column: int | None, sign: int, paid: np.ndarray) -> bool:
+    """Whether forward reads the table by these ids: what is owed moves along with them."""
+    other = plain(case.part.node.inputs[place]).copy()
+    here = other if column is None else other[:, column]
+    here[...] = len(case.right) - 1 - here
+    due = case.right - paid + sign * _added(case, here)
+    owed = case.instead({place: other}, case.dout, due)
+    return owed is not None and close(owed, due)
 
 
 def stops_at_each_step(case: Case) -> str | None:
@@ -89,6 +124,9 @@ def weighed(case: Case) -> str | None:
     at = int(np.argmax(np.abs(factors - 1)))
     if abs(factors[at] - 1) < 1e-7:  # each is right alone
         return None
+    another = _only(ways(6).standard_normal(case.dout.shape), 0, at)
+    if not close(answers(case.part, another)[0], factors[at] * case.owed(another)):
+        return None  # it is no weight: another dout is weighed otherwise
     told = f"what sample {at} sends back comes times {_plainly(factors[at])}"
     if np.diff(np.sort([*factors, 1.0])).min() > 1e-6:
         told += ", each other one times another number, as where 1 / std or 1 / count is left out"

@@ -36,6 +36,9 @@ def shares(case: Case) -> str | None:
         return None
     factors, owed = found
     n, v = np.unravel_index(np.argmax(np.where(owed, np.abs(factors - 1), 0)), factors.shape)
+    another = _where(ways(6).standard_normal(case.dout.shape), np.arange(len(factors)) == n)
+    if not close(_answer(case, another)[v], factors[n, v] * case.owed(another)[v]):
+        return None  # it is no weight: another dout is weighed otherwise
     return f"what sample {n} sends back to row {v} comes times {told_apart(factors[n, v])[0]}"
 
 

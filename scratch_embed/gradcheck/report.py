@@ -20,8 +20,9 @@ NOTES = {
     CORNER: "where there is no one slope, as in the order of three equal numbers; a little beside "
     "it, where there is, backward is that slope, or lies between such",
     NOISE: (
-        "hidden by rounding, in the loss (noise) or in backward. Take large constants out, "
-        "or use method='richardson' (longer steps) or 'complex' (which subtracts nothing)"
+        "hidden by rounding, in the loss (noise) or in backward, or by a jump of the loss. Take "
+        "large constants out, or use method='richardson' (longer steps) or 'complex' (which "
+        "subtracts nothing); at a jump, take another point"
     ),
     NO_NUMBER: (
         "where a nudge makes the loss no number, as at the end of its domain or beside an "
@@ -223,6 +224,11 @@ class Report:
         found += self._sampled()
         if self.rows and not self.told:
             found.append("nothing could be told, so this is no pass; take another point")
+        elif self.rows and not any(row.analytic or row.numeric for row in self.rows):
+            found.append(
+                "all gradients are 0 here, which a wrong backward may give, too: look where the "
+                "loss moves"
+            )
         return found
 
     def to_markdown(self, limit: int = 12) -> str:

@@ -70,6 +70,32 @@ def _border_lost(dout, saved):
 
 own("border lost", "entries left out", _window_sums, _border_lost, (7,), (3,))
 
+def _windows(x):
+    return np.stack([x[:, n : n + 3] for n in range(4)], axis=1), x.shape
+
+
+def _windows_assigned(dout, shape):
+    dx = np.zeros(shape)
+    for n in range(4):
+        dx[:, n : n + 3] = dout[:, n]
+    return dx
+
+
+def _taken(x, places):
+    return np.take_along_axis(x, places, 1), (x.shape, places)
+
+
+def _put(dout, saved):
+    shape, places = saved
+    dx = np.zeros(shape)
+    np.put_along_axis(dx, places, dout, 1)
+    return dx
+
+
+own("windows that overlap assigned", "overwritten", _windows, _windows_assigned, (2, 6))
+own("put along an axis", "overwritten", _taken, _put, (3, 6),
+    given=(np.array([[0, 0], [1, 2], [3, 3]]),))  # fmt: skip
+
 PAIRS = np.array([0, 0, 2, 1, 4, 4]).reshape(3, 2)
 
 

@@ -352,3 +352,36 @@ def test_a_backward_that_closes_over_its_numbers_is_asked_at_these_alone():
     x, y = leaf(0.5, -2.0, 3.0), np.array([0.5, -2.0, 3.0])
     square = differentiable(lambda x: (x * x, ()), lambda dout, _: 4 * y * dout, name="square")
     assert causes(square, x) == [("constant factor", "square")]
+
+
+MASKED = np.array([[1, 2, 0, 0], [3, 3, 4, 0]]), np.array([[1, 1, 0, 0], [1, 1, 1, 0]])
+
+
+def _mean_of_the_masked(E, ids, mask):
+    count = mask.sum(axis=1, keepdims=True)
+    return (E[ids] * mask[..., None]).sum(axis=1) / count, (E.shape, mask, count)
+
+
+def _scattered_by_the_mask(dout, saved):
+    shape, mask, count = saved
+    dE = np.zeros(shape)
+    np.add.at(dE, mask, mask[..., None] * (dout / count)[:, None])
+    return dE
+
+
+def test_a_mask_of_integers_is_not_taken_for_ids():
+    """Its ones and zeros name rows, too, and forward reads none of them by it."""
+    mean = differentiable(_mean_of_the_masked, _scattered_by_the_mask, name="mean")
+    E = Tensor(np.random.default_rng(0).standard_normal((6, 3)), requires_grad=True, name="E")
+    assert causes(lambda E: mean(E, *MASKED), E) == [("local derivative", "mean")]
+
+
+def test_what_another_dout_weighs_otherwise_is_no_weight():
+    """Each row has one entry that anything goes back to, so that any number is a multiple."""
+    first = differentiable(
+        lambda x: (2 * x[:, [0, 0]], x.shape),
+        lambda dout, shape: np.pad(2 * dout[:, 1:], ((0, 0), (0, 2))),
+        name="first",
+    )
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 3)), requires_grad=True, name="x")
+    assert causes(first, x) == [("local derivative", "first")]

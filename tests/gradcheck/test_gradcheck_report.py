@@ -106,3 +106,14 @@ def test_of_a_table_too_large_to_be_looked_at_whole_it_is_said_what_may_pass():
     assert not gradcheck(off_by(20 * least), E).passed
     assert 1e-6 < least < 1e-2
     assert "sampled" not in str(gradcheck(off_by(0.0), E, max_entries=20_000))
+
+
+def test_where_all_gradients_are_0_it_is_said_that_little_is_told():
+    """3 for 1 behind a relu, which no slope shows where nothing comes through."""
+    tripled = differentiable(
+        lambda x: (np.maximum(x, 0), x), lambda dout, x: 3 * dout * (x > 0), name="tripled"
+    )
+    off = gradcheck(tripled, Tensor([-1.0, -2.0], requires_grad=True))
+    assert off.passed and "all gradients are 0 here" in str(off)
+    on = gradcheck(tripled, Tensor([-1.0, 2.0], requires_grad=True))
+    assert not on.passed and "all gradients are 0" not in str(on)
