@@ -114,7 +114,17 @@ def learner_functions(exercise: Exercise, file: Path) -> dict[str, Callable]:
     sys.modules[file.stem] = module
     with np.errstate():  # what the file sets for itself does not hold for the check
         exec(code, vars(module))  # noqa: S102 - this is the task
+    _check_bounds(module)
     return {f.name: _function(f, module, code) for f in exercise.functions}
+
+
+def _check_bounds(module: types.ModuleType) -> None:
+    """Let the file's compiled loops raise where they leave an array: writing there would damage the
+    process, which would end later, maybe in the midst of another file."""
+    for value in vars(module).values():
+        options = getattr(value, "targetoptions", None)  # of a dispatcher of Numba's
+        if isinstance(options, dict):
+            options["boundscheck"] = True
 
 
 def _coding(source: bytes) -> str:

@@ -51,7 +51,11 @@ def check_all(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
 
 def _run(jobs: list[Job]) -> list[dict[str, Any]]:
-    """Verdicts on the first jobs: all of them, or up to the one that ended the process."""
+    """Verdicts on the first jobs: all of them, or up to the one that ended the process.
+
+    One that crashes behind others is left for a process of its own: compiled code of theirs may
+    have written where it should not.
+    """
     with tempfile.TemporaryDirectory(prefix="exercise_", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "jobs.json").write_text(json.dumps([_told(job) for job in jobs]), "utf-8")
@@ -61,7 +65,8 @@ def _run(jobs: list[Job]) -> list[dict[str, Any]]:
             faults = _read(folder / "faults.txt")
             if not faults and code not in (0, None) and not (folder / "faults.txt").exists():
                 raise RuntimeError(f"the checking process did not start:\n{errors.rstrip()}")
-            verdicts.append(_ended(jobs[len(verdicts)], code, faults))
+            if not verdicts or _is_out_of_time(code, faults):
+                verdicts.append(_ended(jobs[len(verdicts)], code, faults))
         return verdicts
 
 
@@ -103,6 +108,10 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
+def _is_out_of_time(code: int | None, faults: str) -> bool:
+    return code is None or faults.startswith("Timeout")
+
+
 def _ended(job: Job, code: int | None, faults: str) -> dict[str, Any]:
     """The verdict on a file that ended the process, from what was written on the way down."""
     line = _line(job.file, faults)
@@ -110,7 +119,7 @@ def _ended(job: Job, code: int | None, faults: str) -> dict[str, Any]:
         function = definition(job.file, job.exercise.functions[0].name)
         line = function.lineno if function else None
     reason = faults.partition("\n")[0].removeprefix("Fatal Python error: ").strip()
-    if code is None or reason.startswith("Timeout"):
+    if _is_out_of_time(code, faults):
         sentence = f"this was still running after {job.seconds:g} s: does a loop ever end?"
     elif reason:
         sentence = f"this crashed Python itself ({reason})"

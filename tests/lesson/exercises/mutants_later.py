@@ -386,6 +386,8 @@ LATER = [
         "fast_scatter_add",
         ("set for add", "table[row, d] += values[n, d]", "table[row, d] = values[n, d]",
          "sets rows instead of adding to them"),
+        ("one place too many", "range(len(ids))", "range(len(ids) + 1)",
+         "scatter_add raises IndexError: index is out of bounds"),
         ("last place missed", "range(len(ids))", "range(len(ids) - 1)",
          "leaves out the last place"),
         ("not for Numba", "table[row, d] += values[n, d]", "np.add.at(table, ids, values)",

@@ -105,6 +105,13 @@ def test_the_next_file_is_none_the_worse(verdicts, key):
     assert verdicts[f"right after {key}"]["passed"]
 
 
+def test_a_file_that_crashes_by_the_fault_of_one_before_it_is_judged_alone(tmp_path):
+    later = "import faulthandler, threading\nthreading.Timer(1, faulthandler._sigsegv).start()\n"
+    slow = "import threading\nthreading.Event().wait(3)\n"
+    jobs = [job(tmp_path, later + RIGHT, name="a.py"), job(tmp_path, slow + RIGHT, name="b.py")]
+    assert [verdict["passed"] for verdict in check_all(jobs)] == [True, True]
+
+
 def test_what_a_file_prints_is_handed_back_and_cut(verdicts, tmp_path):
     assert set(verdicts["flood"]["printed"].strip()) == {"x", "\n"}
     assert len(verdicts["flood"]["printed"]) <= 2000
