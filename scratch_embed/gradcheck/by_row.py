@@ -261,8 +261,7 @@ def overwritten_beside(case: Case) -> str | None:
 
 
 def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(how often ids name each row, which rows are wrong), where rows that no ids name get
-    something.
+    """(how often ids name each row, which rows are wrong), where rows not named get something.
 
     Or, with `all_ways`, wherever ids name rows. One id for each row may as well be its class, a
     column: as of a loss, whose wrong rows would be named by chance.
@@ -271,10 +270,17 @@ def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray
         return
     gap = np.abs(case.wrong - case.right).reshape(len(case.right), -1).max(axis=1)
     wrong = gap > 1e-7 * np.abs(case.right).max()
-    found = []
     for ids in case.arrays("iu"):
         classes = ids.shape == case.right.shape[:-1] and ids.max(initial=0) < case.right.shape[-1]
-        if ids.size and 0 <= ids.min() and ids.max() < len(wrong) and not classes:
-            found.append(count_ids(ids, len(wrong)))
-    if all_ways or found and case.right[sum(found) == 0].any():
-        yield from ((counts, wrong) for counts in found)
+        if not ids.size or classes or _is_mask(case, ids):
+            continue
+        if 0 <= ids.min() and ids.max() < len(wrong):
+            counts = count_ids(ids, len(wrong))
+            if all_ways or case.right[counts == 0].any():
+                yield counts, wrong
+
+
+def _is_mask(case: Case, ids: np.ndarray) -> bool:
+    """Whether there are only ones and zeros, beside as many ids."""
+    beside = (other for other in case.arrays("iu") if other.shape == ids.shape)
+    return ids.max() <= 1 and any(other.max() > 1 for other in beside)

@@ -27,7 +27,7 @@ from scratch_embed.gradcheck.beside import (
 )
 from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
 from scratch_embed.gradcheck.data import holding
-from scratch_embed.gradcheck.kinks import meets_one, takes_a_side
+from scratch_embed.gradcheck.kinks import is_on_one, meets_one, takes_a_side
 from scratch_embed.gradcheck.noise import rounding
 from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be, measured
 from scratch_embed.gradcheck.numeric import Line, Loss, stream
@@ -108,10 +108,13 @@ def _aside(part: Part) -> list[Part]:
     """The same with its inputs a little aside, if it is on a kink and runs again alone."""
     if not (_runs_again(part) and meets_one(part)):
         return []
-    rng = stream(part.place)
-    inputs = with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
-    there = rerun(part, inputs, part.dout)
+    there = rerun(part, _inputs_aside(part), part.dout)
     return [there] if there is not None else []
+
+
+def _inputs_aside(part: Part) -> tuple:
+    rng = stream(part.place)
+    return with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
 
 
 def too_large(point) -> list[Cause]:
@@ -149,7 +152,8 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
         known = {p.place: rights.get((p.node.line, p.place)) for p in siblings}
         others = {place: other for place, other in known.items() if other is not None}
         elsewhere = cache(partial(_elsewhere, part, siblings))  # several hypotheses may ask
-        case = _case(part, right, others)._replace(elsewhere=elsewhere)
+        case = _off_kinks(part, siblings) or _case(part, right, others)
+        case = case._replace(elsewhere=elsewhere)
         found.append(name_cause(case, part.tensor.name or f"input {part.place}"))
     return found
 
@@ -158,21 +162,36 @@ def _case(part: Part, right: np.ndarray, others: dict[int, np.ndarray]) -> Case:
     return Case(part, part.grad, right, others, partial(_owed, part), partial(_instead, part))
 
 
-@np.errstate(all="ignore")  # of infinities that are masked
+def _off_kinks(part: Part, siblings: list[Part]) -> Case | None:
+    """The same mistake beside the kinks that it is on, if it is one there as well: between slopes
+    that differ no number is due that it could be told by."""
+    if not (_runs_again(part) and is_on_one(part)):
+        return None
+    there = _at(part, siblings, _inputs_aside(part), part.dout)
+    return None if there is None or close(there.wrong, there.right) else there
+
+
 def _elsewhere(part: Part, siblings: list[Part]) -> Case | None:
     """The same backward where a random dout arrives, and other numbers go in if it is wrong of
     these as well; None where what is right is not known."""
     size = float(np.abs(part.dout).max(initial=0)) or 1.0
     dout = size * stream(1).standard_normal(part.dout.shape)
     for inputs in (other_inputs(part), part.node.inputs):
-        there, *beside = (rerun(each, inputs, dout) for each in (part, *siblings))
-        right, *others = (_right_alone(each) if each else None for each in (there, *beside))
-        if right is None or not np.isfinite(right).all():
-            continue
-        known = {p.place: other for p, other in zip(siblings, others) if other is not None}
-        if inputs is part.node.inputs or not close(there.grad, right):
-            return _case(there, right, known)
+        there = _at(part, siblings, inputs, dout)
+        if there and (inputs is part.node.inputs or not close(there.wrong, there.right)):
+            return there
     return None
+
+
+@np.errstate(all="ignore")  # of infinities that are masked
+def _at(part: Part, siblings: list[Part], inputs: tuple, dout: np.ndarray) -> Case | None:
+    """The contribution for these inputs and this dout, where what is right of it is known."""
+    there, *beside = (rerun(each, inputs, dout) for each in (part, *siblings))
+    right, *others = (_right_alone(each) if each else None for each in (there, *beside))
+    if right is None or not np.isfinite(right).all():
+        return None
+    known = {p.place: other for p, other in zip(siblings, others) if other is not None}
+    return _case(there, right, known)
 
 
 def _owed(part: Part, dout: np.ndarray, like: np.ndarray | None = None) -> np.ndarray | None:

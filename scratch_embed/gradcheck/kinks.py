@@ -31,6 +31,11 @@ def takes_a_side(part: Part, right: np.ndarray) -> bool:
     return all(excuses(part, tuple(at)) for at in np.argwhere(~same))
 
 
+def is_on_one(part: Part) -> bool:
+    """Whether an entry of the input is on a kink."""
+    return any(_reach(part, at) is not None for at in np.ndindex(part.tensor.shape))
+
+
 def meets_one(part: Part) -> bool:
     """Whether an entry of the input is on a kink, and backward gives a slope that it may have."""
     return any(excuses(part, at) for at in np.ndindex(part.tensor.shape))

@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from scratch_embed.arguments import check_unmasked
+from scratch_embed.arguments import array_of, check_unmasked
+from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.tape import Variable
 from scratch_embed.watch import clock, has_changed, keep, written_since
+
+HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take
 
 
 def is_learned(tensor: Variable) -> bool:
@@ -99,9 +102,14 @@ def _argument(operation: Callable, place: int) -> str:
     return f"{operation.__name__}: {names[min(place, len(names) - 1)]}"
 
 
-def unchanged(name: str, forward: Callable, arrays: list, options: dict[str, Any]) -> Any:
-    """What somebody's own forward answers. RuntimeError where it wrote to what it was given: the
-    weights of others would change without a word, and what other lines of the tape have kept."""
+def run_own(
+    name: str, forward: Callable, arrays: list, options: dict[str, Any]
+) -> tuple[np.ndarray, Any]:
+    """(out, saved) of somebody's own forward.
+
+    Raises RuntimeError where it wrote to what it was given: the weights of others would change
+    without a word, and what other lines of the tape have kept. TypeError for another answer.
+    """
     before, time = [keep(array) for array in arrays], next(clock)
     made = forward(*arrays, **options)
     for place, kept in enumerate(before):
@@ -111,7 +119,29 @@ def unchanged(name: str, forward: Callable, arrays: list, options: dict[str, Any
                 f"{kept[0].shape} that others hold as well: work on a copy, x = x.copy(); where "
                 "the write is meant, say so by scratch_embed.watch.wrote(x)"
             )
-    return made
+    wanted = "it must return (out, saved), with () for saved where backward needs nothing"
+    if not isinstance(made, (tuple, list)):
+        raise TypeError(f"forward of {name} returned a {type(made).__name__}; {wanted}")
+    if len(made) != 2:
+        raise TypeError(f"forward of {name} returned {len(made)} things; {wanted}")
+    out, saved = made
+    return as_numbers(out, f"out of forward of {name}"), saved
+
+
+def as_numbers(values: Any, name: str) -> np.ndarray:
+    """An array of numbers that a Tensor holds; TypeError for anything else."""
+    if isinstance(values, (Variable, RowGrad)):
+        raise TypeError(f"{name} is a {type(values).__name__}; pass its array instead")
+    if type(values) is not np.ndarray:
+        values = array_of(values, name)
+    if values.dtype.char in HELD:
+        return values
+    if values.dtype.kind in "fc":
+        raise TypeError(
+            f"{name} is {values.dtype}; a Tensor holds float32, float64, complex64 or complex128: "
+            f"write {name.partition(' ')[0]}.astype(np.float32)"
+        )
+    raise TypeError(f"{name} is not an array of numbers: NumPy made it {values.dtype}")
 
 
 def in_place(sign: str, operate: Callable) -> Callable:

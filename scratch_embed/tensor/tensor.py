@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_flag, check_name, check_unmasked
+from scratch_embed.arguments import check_flag, check_name
 from scratch_embed.ops import arithmetic, matmul, reduce, shape
 from scratch_embed.ops.floats import check_learnable
-from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.calling import (
+    HELD,
+    as_numbers,
     check_option,
     checked_reads,
     describe,
     in_place,
     is_learned,
     plain,
-    unchanged,
+    run_own,
 )
 from scratch_embed.tensor.copying import check_pickled
 from scratch_embed.tensor.reading import Readable, bare, on_numbers
 from scratch_embed.tensor.recording import recording
 from scratch_embed.tensor.tape import Node, tape
 from scratch_embed.watch import clock, keep_all
-
-HELD = "?bBhHiIlLqQfdFD"  # dtype characters: booleans, integers, and what the kernels take
 
 
 class Tensor(Readable):
@@ -58,10 +56,8 @@ class Tensor(Readable):
     __slots__ = ()
 
     def __init__(self, data, requires_grad: bool = False, name: str | None = None):
-        if type(data) is not np.ndarray:
-            data = _as_array(data)
-        if data.dtype.char not in HELD:
-            raise _dtype_error(data.dtype)
+        if type(data) is not np.ndarray or data.dtype.char not in HELD:
+            data = as_numbers(data, "data")
         if requires_grad is not False:
             requires_grad = check_flag(requires_grad, "requires_grad")
         if requires_grad:
@@ -178,23 +174,6 @@ class Tensor(Readable):
         return transpose(self, None)
 
 
-def _as_array(data: Any) -> np.ndarray:
-    """What was given as an array, or the error that says what it is instead."""
-    if isinstance(data, (Tensor, RowGrad)):
-        raise TypeError(f"data is a {type(data).__name__}; pass its array instead")
-    check_unmasked(data, "data")
-    return array_of(data, "data")
-
-
-def _dtype_error(dtype: np.dtype) -> TypeError:
-    if dtype.kind in "fc":
-        return TypeError(
-            f"data is {dtype}; a Tensor holds float32, float64, complex64 or complex128: write "
-            "data.astype(np.float32)"
-        )
-    return TypeError(f"data is not an array of numbers: NumPy made it {dtype}")
-
-
 def differentiable(
     forward: Callable,
     backward: Callable,
@@ -265,13 +244,10 @@ def _recorded(name: str, forward: Callable, backward: Callable, broadcasts: bool
             elif type(value) is not np.ndarray:
                 value = plain(operation, len(arrays), value, broadcasts or not arrays)
             arrays.append(value)
-        made = forward(*arrays, **options) if ours else unchanged(name, forward, arrays, options)
-        if not isinstance(made, (tuple, list)) or len(made) != 2:
-            raise TypeError(
-                f"forward of {name} returned a {type(made).__name__}; it must return (out, saved), "
-                "with () for saved where backward needs nothing"
-            )
-        out, saved = made
+        if ours:
+            out, saved = forward(*arrays, **options)
+        else:
+            out, saved = run_own(name, forward, arrays, options)
         result = Tensor(out)
         result.computed = True
         if learns and recording.on:

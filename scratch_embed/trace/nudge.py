@@ -21,7 +21,7 @@ from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.numeric import EPS, STEPS_CLOSER, Measured, central, clearer
 from scratch_embed.gradcheck.numeric import Line as Way
 from scratch_embed.gradcheck.walk import padding_of
-from scratch_embed.look.numbers import number
+from scratch_embed.look.numbers import number, told_apart
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.trace import replay
@@ -82,12 +82,15 @@ def nudge(trace: Trace, use: Use, index, part: Part, incoming: np.ndarray) -> li
     verdict, found = _verdict(asked, found)
     name, digits = entry(use.name, index), 6 - round(math.log10(found.h))
     alone = " (this use of it alone was nudged)" if len(replay.uses(trace, use.name)) > 1 else ""
-    quotient = f"{short(found.above - found.below)} / {2 * found.h:g}", short(found.slope)
+    slope, made = short(found.slope), short(value)
+    if slope == made and verdict == DIFFERS:
+        slope, made = told_apart(found.slope, value)
+    quotient = f"{short(found.above - found.below)} / {2 * found.h:g}", slope
     return [
         *(Line(f"{trace.loss} with {name} {sign} {found.h:g}", (number(end, digits),), end)
           for sign, end in (("+", found.above), ("-", found.below))),
         Line("nudge", quotient, found.slope),
-        Line("", (f"backward made {short(value)}: {verdict}{alone}",), verdict),
+        Line("", (f"backward made {made}: {verdict}{alone}",), verdict),
     ]  # fmt: skip
 
 

@@ -329,9 +329,15 @@ def test_a_mixture_of_rows_is_no_mean_of_as_many_as_another_axis_has():
     assert causes(op, q, k, v) == [("constant factor", "attention")] * 2
 
 
+def _minus_shared(dout, x):
+    largest = x == x.max(axis=0)
+    return -(largest * dout) / largest.sum(axis=0)
+
+
 SPECIAL = {  # of each: forward, wrong backward, numbers at which another mistake explains it too
     "dout passed on": (lambda x: (np.tanh(x), x), lambda dout, x: dout, np.ones((2, 3))),
     "local derivative": (lambda x: (x @ x.T, x), lambda dout, x: dout @ x, np.eye(3)),
+    "wrong sign": (lambda x: (x.max(axis=0), x), _minus_shared, np.ones((4, 3))),
     "coupling ignored": (
         lambda x: (x / x.sum(axis=-1, keepdims=True), x),
         lambda dout, x: dout / x.sum(axis=-1, keepdims=True),

@@ -208,6 +208,13 @@ def test_a_row_hit_exactly_as_often_as_is_allowed_beside_one_hit_once_more(monke
     assert table[:, 0].tolist() == [3, 4, 0, 0]
 
 
+def test_a_row_hit_seldom_beside_one_hit_often_whose_last_bits_it_has(monkeypatch):
+    monkeypatch.setattr(tables, "LONG", 3)
+    ids, table = np.array([0, 4096, 0, 0, 0]), np.zeros((4097, 2), np.float32)
+    scatter_add(table, ids, np.ones((5, 2), np.float32))
+    assert table[[0, 4096], 0].tolist() == [4, 1]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pattern", ["uniform", "Zipf", "all equal"])
 def test_any_number_of_threads_gives_the_same_bits(pattern, dtype, threads, monkeypatch):

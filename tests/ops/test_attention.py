@@ -88,6 +88,10 @@ def test_the_least_float64_is_finite_also_for_scores_in_float32():
                          ([least / 2, least], [1, 0]), ([least, -np.inf], [1, 0])):  # fmt: skip
         out, saved = attention_forward(q, k, v, mask=np.array([mask]))
         assert saved.weights.tolist() == [shares] and out.dtype == np.float32
+    # Each row goes by its own largest, and a key that nobody may look at is none.
+    mask = np.array([[[least / 2, least, -np.inf]], [[least, least / 4, least / 2]]])
+    _, saved = attention_forward(*(np.zeros((2, n, 1), np.float32) for n in (1, 3, 3)), mask=mask)
+    assert saved.weights.tolist() == [[[1, 0, 0]], [[0, 1, 0]]]
 
 
 def test_minus_infinity_is_false_and_zero_is_true():

@@ -94,7 +94,14 @@ def test_nan_and_infinity_are_left_where_they_are(bad):
 
 @pytest.mark.parametrize(
     ("max_norm", "norm_type", "words"),
-    [(0, 2, "max_norm is 0"), (np.nan, 2, "max_norm is nan"), (1, -1, "norm_type is -1")],
+    [
+        (0, 2, "max_norm is 0"),
+        (np.nan, 2, "max_norm is nan"),
+        (True, 2, "max_norm is True"),
+        (1, -1, "norm_type is -1"),
+        (1, np.nan, "norm_type is nan"),
+        (1, True, "norm_type is True"),
+    ],
 )
 def test_a_limit_that_is_none_is_explained(max_norm, norm_type, words):
     with pytest.raises(ValueError, match=words):

@@ -186,6 +186,14 @@ def test_a_learners_own_wrong_backward_is_told():
     assert walk.entry(2).lines[0].value == pytest.approx(2 * walk.entry(2).value, rel=1e-4)
 
 
+def test_what_differs_is_written_with_as_many_digits_as_it_takes():
+    square = differentiable(
+        lambda x: (x * x, x), lambda dout, x: dout * 2.000006 * x, name="square"
+    )
+    told = trace(square(Tensor([1.0, 2.0], requires_grad=True, name="x")).sum()).text(4)
+    assert "nudge = 8e-05 / 2e-05 = 4\n" in told and "backward made 4.00001: DIFFERS" in told
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_steps_before_a_wrong_one_are_told_from_it(dtype):
     """What reaches them is off, and what they make of it is right; a second wrong one is told."""
