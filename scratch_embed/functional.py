@@ -23,6 +23,8 @@ from scratch_embed.ops import sgns as _sgns
 from scratch_embed.ops import shape as _shape
 from scratch_embed.ops import softmax as _softmax
 from scratch_embed.ops import tied_cross_entropy as _tied
+from scratch_embed.tensor.habits import OF_FUNCTIONAL as _INSTEAD
+from scratch_embed.tensor.habits import no_such as _no_such
 from scratch_embed.tensor.tensor import (
     add,
     differentiable,
@@ -96,3 +98,7 @@ __all__ = [
 
 for _name in __all__:
     globals()[_name].__module__ = __name__  # where pickle finds it
+
+
+def __getattr__(name: str):
+    raise AttributeError(_no_such(name, "functional", _INSTEAD), name=name)

@@ -14,6 +14,7 @@ import numpy as np
 from scratch_embed.arguments import check_dict, check_flag, check_names, data_of, fitted
 from scratch_embed.layers.succession import succeed, warn_of_another
 from scratch_embed.tensor import Tensor
+from scratch_embed.tensor.habits import OF_LAYERS, no_such
 from scratch_embed.uninterrupted import uninterrupted
 from scratch_embed.watch import wrote
 
@@ -65,6 +66,12 @@ class Layer:
         if isinstance(before, (list, tuple, dict)) and isinstance(value, (np.ndarray, Tensor)):
             self._check_left(name, value)
         super().__setattr__(name, value)
+
+    def __getattr__(self, name: str):
+        if name in OF_LAYERS:
+            said = no_such(name, type(self).__name__, OF_LAYERS)
+            raise AttributeError(said, name=name, obj=self)
+        return super().__getattribute__(name)  # which raises what was wrong, in a property too
 
     def _check_left(self, name: str, value: object) -> None:
         """TypeError for one array in the place of a list of weights or layers."""

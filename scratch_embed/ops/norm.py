@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import is_real
+from scratch_embed.arguments import is_real, is_whole
 from scratch_embed.kernels import sum_over
 from scratch_embed.ops.floats import floating
 
@@ -45,7 +45,8 @@ def layer_norm_forward(
     normalized_shape : sizes of the last axes that make up a vector, as (H, W) for (..., H, W).
         None takes the shape of gamma or of beta, and without them the last axis alone.
 
-    Raises ValueError for shapes that do not fit and for an eps that is negative or not finite.
+    Raises ValueError for shapes that do not fit and for an eps that is negative or not finite,
+    TypeError for a gamma that is a tuple of sizes.
 
     >>> out, _ = layer_norm_forward(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), np.zeros(4))
     >>> out.round(4).tolist()            # mean 2.5, var 1.25
@@ -142,6 +143,11 @@ def _vectors(x, gamma, beta, eps: float, normalized_shape):
     x, given = floating(x), {}
     if normalized_shape is not None:
         given["normalized_shape"] = tuple(np.atleast_1d(normalized_shape).tolist())
+    if isinstance(gamma, tuple) and all(map(is_whole, gamma)):  # which PyTorch takes here
+        raise TypeError(
+            f"gamma is {gamma}: for the sizes of a vector write normalized_shape={gamma}, and for "
+            "factors an array"
+        )
     if gamma is not None:
         gamma = floating(gamma, "gamma")
         given["gamma"] = gamma.shape

@@ -16,6 +16,7 @@ import numpy as np
 
 from scratch_embed.arguments import array_of, check_unmasked
 from scratch_embed.rows import RowGrad
+from scratch_embed.tensor.habits import OPTIONS
 from scratch_embed.tensor.tape import Variable
 from scratch_embed.watch import clock, has_changed, keep, written_since
 
@@ -35,11 +36,13 @@ def is_learned(tensor: Variable) -> bool:
 
 
 def check_option(operation: Callable, key: str, value: Any) -> None:
-    """TypeError for what must be given by position, or cannot be looked at."""
-    whose = f"{operation.__name__}: {key}"
+    """TypeError for what must be given by position, what has another name here, and what cannot be
+    looked at."""
+    whose, known = f"{operation.__name__}: {key}", operation.__signature__.parameters
+    if key not in known and OPTIONS.get(key) in known:
+        raise TypeError(f"{operation.__name__} takes no {key}: write {OPTIONS[key]}={value!r}")
     if isinstance(value, Variable):
-        known = operation.__signature__.parameters.get(key)
-        if known is None or known.kind == known.KEYWORD_ONLY:
+        if key not in known or known[key].kind == known[key].KEYWORD_ONLY:
             raise TypeError(f"{whose} is a Tensor, and no gradient goes there; pass t.numpy()")
         raise TypeError(f"{whose} is a Tensor; pass it by position, where gradients can flow")
     check_unmasked(value, whose)

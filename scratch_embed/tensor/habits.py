@@ -29,8 +29,12 @@ INSTEAD = {
     "square": "t * t",
     "matmul": "t @ other",
     "zero_grad": "t.grad = None, or optimizer.zero_grad()",
+    "is_leaf": "t.node is None",
     "astype": "Tensor(t.numpy().astype(dtype)), where the way back ends",
-    "to": "Tensor(t.numpy().astype(dtype)), where the way back ends",
+    **{
+        name: "Tensor(t.numpy().astype(dtype)), where the way back ends"
+        for name in ("to", "type", "float", "double", "half", "int", "long")
+    },
     **{
         name: f"functional.{name}(t)"
         for name in ("exp", "log", "sqrt", "tanh", "relu", "sigmoid", "softmax", "log_softmax")
@@ -41,14 +45,32 @@ INSTEAD = {
                      "all", "any", "argsort", "cumsum", "prod", "nonzero")
     },
 }  # fmt: skip
+OF_LAYERS = {
+    "forward": "layer(x)",
+    "zero_grad": "optimizer.zero_grad()",
+    "modules": "named_parameters(), or an attribute by its name",
+    **{name: "dtype=... where it is made" for name in ("to", "float", "double", "half")},
+    **{name: "layer: all weights are in memory" for name in ("cpu", "cuda")},
+}
+OF_FUNCTIONAL = {
+    "embedding": "lookup(weight, ids)",
+    "linear": "project(x, weight, bias)",
+    "one_hot": "one_hot of scratch_embed.ops.onehot",
+    "logsigmoid": "log_sigmoid",
+    "scaled_dot_product_attention": "attention(q, k, v)",
+    "mse_loss": "((a - b) * (a - b)).mean()",
+    "nll_loss": "cross_entropy(scores, targets), of scores and not of their log_softmax",
+    "cat": "concatenate",
+}
+OPTIONS = {"dim": "axis", "keepdim": "keepdims"}  # of operations
 
 
-def no_such(name: str) -> str:
-    """What an AttributeError says of a name that no Tensor has.
+def no_such(name: str, kind: str = "Tensor", instead: dict[str, str] = INSTEAD) -> str:
+    """What an AttributeError says of a name that nothing of this kind has.
 
     >>> no_such("view"), no_such("weights")
-    ('a Tensor has no view: write t.reshape(shape)', "'Tensor' object has no attribute 'weights'")
+    ('Tensor has no view: write t.reshape(shape)', "'Tensor' object has no attribute 'weights'")
     """
-    if name in INSTEAD:
-        return f"a Tensor has no {name}: write {INSTEAD[name]}"
-    return f"'Tensor' object has no attribute {name!r}"
+    if name in instead:
+        return f"{kind} has no {name}: write {instead[name]}"
+    return f"{kind!r} object has no attribute {name!r}"

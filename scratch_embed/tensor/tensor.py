@@ -156,11 +156,11 @@ class Tensor(Readable):
             "t * mask, t + array or functional.concatenate"
         )
 
-    def sum(self, axis=None, keepdims: bool = False) -> Tensor:
-        return sum_(self, axis=axis, keepdims=keepdims)
+    def sum(self, axis=None, keepdims: bool = False, **others) -> Tensor:
+        return sum_(self, axis=axis, keepdims=keepdims, **others)
 
-    def mean(self, axis=None, keepdims: bool = False) -> Tensor:
-        return mean(self, axis=axis, keepdims=keepdims)
+    def mean(self, axis=None, keepdims: bool = False, **others) -> Tensor:
+        return mean(self, axis=axis, keepdims=keepdims, **others)
 
     def reshape(self, *new_shape) -> Tensor:
         return reshape(self, new_shape[0] if len(new_shape) == 1 else new_shape)

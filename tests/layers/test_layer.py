@@ -457,3 +457,19 @@ def test_a_generator_whose_place_would_not_be_saved_is_told(kind):
 
     with pytest.raises(TypeError, match=rf"parts\.draws is a {kind.__name__}, whose place no"):
         Mine().generators()
+
+
+def test_what_a_layer_is_asked_for_elsewhere_is_told():
+    layer = layers.Linear(2, 3, rng=0)
+    with pytest.raises(AttributeError, match=r"Linear has no forward: write layer\(x\)"):
+        layer.forward(np.ones(2))
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wheight'"):
+        layer.wheight  # noqa: B018
+
+
+def test_what_is_wrong_in_a_property_of_a_layer_is_told_and_not_the_property():
+    class Mine(Layer):
+        norm = property(lambda self: self.wheight)
+
+    with pytest.raises(AttributeError, match="no attribute 'wheight'"):
+        Mine().norm  # noqa: B018

@@ -194,6 +194,8 @@ def test_planted_bugs_over_several_axes_are_caught():
 
 def test_shapes_of_vectors_that_do_not_fit_are_explained():
     x = np.ones((5, 2, 3))
+    with pytest.raises(TypeError, match=r"gamma is \(2, 2\): .* normalized_shape=\(2, 2\)"):
+        layer_norm_forward(np.ones((5, 2, 2)), (2, 2))  # as PyTorch has it
     with pytest.raises(ValueError, match=r"x \(5, 2, 3\) and normalized_shape \(3, 2\) do not"):
         F.layer_norm(x, normalized_shape=(3, 2))
     with pytest.raises(ValueError, match=r"normalized_shape \(3,\) and gamma \(2, 3\) do not fit"):

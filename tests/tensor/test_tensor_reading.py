@@ -243,8 +243,14 @@ def test_a_name_that_is_no_text_is_told_at_once(name):
         (lambda t: t.max(), AttributeError, r"write t\.numpy\(\)\.max\(\), where the"),
         (lambda t: t.exp(), AttributeError, r"write functional\.exp\(t\)"),
         (lambda t: t.wheight, AttributeError, "'Tensor' object has no attribute 'wheight'"),
-        (lambda t: t.clone(), AttributeError, r"a Tensor has no clone: write t \* 1\.0"),
-        (lambda t: t.numel(), AttributeError, r"a Tensor has no numel: write t\.size"),
+        (lambda t: t.clone(), AttributeError, r"Tensor has no clone: write t \* 1\.0"),
+        (lambda t: t.numel(), AttributeError, r"Tensor has no numel: write t\.size"),
+        (lambda t: t.sum(dim=0), TypeError, "sum takes no dim: write axis=0"),
+        (lambda t: t.mean(0, keepdim=True), TypeError, "mean takes no keepdim: write keepdims=Tr"),
+        (lambda t: t.sum(axes=0), TypeError, "unexpected keyword argument 'axes'"),
+        (lambda t: F.softmax(t, dim=-1), TypeError, "softmax takes no dim: write axis=-1"),
+        (lambda t: F.embedding(t, [0]), AttributeError, r"write lookup\(weight, ids\)"),
+        (lambda t: F.lokup(t, [0]), AttributeError, "'functional' object has no attribute 'lokup'"),
         (lambda t: 2**t, TypeError, r"write functional\.exp\(t \* log\(number\)\)"),
         (lambda t: abs(t), TypeError, r"write relu\(t\) \+ relu\(-t\)"),
     ],
@@ -267,3 +273,6 @@ def test_what_a_habit_is_told_to_write_is_there():
             assert callable(getattr(F, name))
         for name in re.findall(r"^t\.(\w+)", told):
             assert hasattr(Tensor([1.0]), name)
+    for told in habits.OF_FUNCTIONAL.values():
+        for name in re.findall(r"^(\w+)\(", told):
+            assert callable(getattr(F, name))
