@@ -43,7 +43,7 @@ def check(trial):
     trial.same("lookup_forward", **far)
     for bad in (7, -1, 9, -3):
         because = f"for id {bad} of a table of 7 rows"
-        for ids in ([[0, 1], [bad, 2]], [1, 2, bad], bad):
+        for ids in ([[0, 1], [bad, 2]], [1, 2, bad], [bad, 3, bad], bad):
             trial.raises("lookup_forward", IndexError, because, E=E, ids=np.array(ids))
 
 

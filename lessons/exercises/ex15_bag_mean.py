@@ -29,7 +29,8 @@ def bag_mean_forward(E, ids, offsets):
     ids      (N,)      integers in 0..V-1, the bags one after the other.
     offsets  (B+1,)    rising integers: where each of B >= 1 bags begins, and N at the end.
 
-    The mean of an empty bag is 0.
+    The mean of an empty bag is 0. Numbers may be of any size, and what one bag holds is nothing to
+    the next.
 
     A bag of rows 1 and 1 and 2, an empty one, and one of row 0: (3 + 3 + 6) / 3 = 4.
 

@@ -23,7 +23,7 @@ dx = (dn - mean(dn) - n mean(dn n)) / std, means over the last axis with keepdim
 def standardize(x, eps):
     """n = (x - mean) / std,   std = sqrt(variance + eps), of each row          (N, D) -> (N, D)
 
-    The variance is the mean of (x - mean)^2, divided by D.
+    The variance is the mean of (x - mean)^2, divided by D. Rows may lie far from 0, as at 100,000.
 
     1, 2, 3 has the mean 2 and the variance 2/3, so 1 lies 1.2247 deviations below:
 

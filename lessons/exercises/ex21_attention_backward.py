@@ -25,7 +25,7 @@ def attention_backward(dout, q, k, v):
 
     dout (N, C) arrives; q (N, D) asks, k (T, D) is asked, v (T, C) is handed out.
 
-    Returns (dq (N, D), dk (T, D), dv (T, C)).
+    Scores may be of any size, also in the thousands. Returns (dq (N, D), dk (T, D), dv (T, C)).
 
     One asker, two equal keys: p is [1/2, 1/2] and dp = [4, 0], so ds = [1, -1], and with D = 1
     nothing is divided:

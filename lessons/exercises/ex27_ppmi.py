@@ -46,6 +46,7 @@ def check(trial):
         counts[rng.integers(5), :] *= 3  # not symmetric
         trial.same("ppmi", mistakes=MISTAKES, counts=counts)
     trial.same("ppmi", mistakes=MISTAKES, counts=counts.astype(int))
+    trial.same("ppmi", counts=rng.integers(1_000_000, size=(5, 5)))
     rare = np.diag([1.0, 1e3, 1e6, 1e9, 1e12])  # pairs that are seldom seen, not never
     trial.same("ppmi", mistakes=MISTAKES, counts=rare)
     counts[2], counts[:, 2] = 0, 0  # one that met nobody

@@ -10,12 +10,16 @@ import numpy as np
 from scratch_embed.gradcheck.casts import no_casts
 from scratch_embed.gradcheck.corners import is_kink, jump, leaps, may_be_kink
 from scratch_embed.gradcheck.data import holding
-from scratch_embed.gradcheck.noise import goes_in_steps, moves_farther_off, stairs
+from scratch_embed.gradcheck.noise import (
+    goes_in_steps,
+    has_steps_within,
+    moves_farther_off,
+    stairs,
+)
 from scratch_embed.gradcheck.numeric import (
     BEST_FIRST,
     CENTRAL_STEP,
     COMPLEX_STEP,
-    METHODS,
     NUMERATORS,
     Line,
     Measured,
@@ -31,6 +35,7 @@ from scratch_embed.gradcheck.report import KINK, NO_NUMBER, NOISE, OK, SURROGATE
 NEGLIGIBLE = 1e-6
 # A gradient up to this and below the rounding of the loss is what rounding leaves of an exact 0.
 REMAINDER = 1e-12
+FAINT = 1e-6  # of the cotangent: smaller gradients may be last digits of something larger
 NOTHING = 1e-6  # noise above that hides whether it is 0
 
 
@@ -124,6 +129,8 @@ def _judged(
     inside = max(point.inside, _height(point, place, line))
     if inside > point.noise and (again := said.row(clearer(line, inside))).passed:
         return again._replace(true=true)
+    if (longer := _by_longer_steps(said, near, line)) is not None:
+        return longer._replace(true=true)
     if is_kink(line, None if place.index is None else said.slope, point.noise):
         return said.row(doubted, KINK)
     if place.index is not None and is_kink(line, None, point.noise) and (said.why or point.sound):
@@ -142,6 +149,17 @@ def _judged(
     if _exact_alone(point, place, rows):
         return rows["complex"]._replace(verdict=NOISE, true=true)
     return _decided(rows)._replace(true=true)
+
+
+def _by_longer_steps(said: _Said, got: Measured, line: Line) -> Row | None:
+    """What they say of a gradient so small that short ones tell the last digits of numbers of
+    order 1 that cancel on the way to L; None where it is another, or that is not so."""
+    last = said.point.unit * line.scale
+    again = said.row(clearer(line, last)) if said.faint(got) else None
+    if again is None or not again.passed:
+        return None
+    told = abs(again.analytic) > again.tolerance and again.verdict != NOISE
+    return again if told or has_steps_within(line, 4 * last) else None
 
 
 def _exact_alone(point: Point, place: Place, rows: dict[str, Row]) -> bool:
@@ -178,6 +196,11 @@ class _Said(NamedTuple):
     def still(self, got: Measured) -> bool:
         """Whether backward says 0 and so does the nudge, though nothing says that it must be."""
         return not (self.zero or self.why or self.analytic or got.value)
+
+    def faint(self, got: Measured) -> bool:
+        """Whether a gradient is so small that last digits of something larger may move it."""
+        least = FAINT * np.abs(self.point.cotangent).max(initial=0)
+        return max(abs(got.value), abs(self.slope)) < least
 
     def on_a_kink(self, got: Measured, line: Line) -> Row | None:
         """The comparison where the slopes from both sides are apart, with backward between."""
@@ -253,51 +276,6 @@ def _decided(rows: dict[str, Row]) -> Row:
     wrong = [row for row in in_order if not row.passed]
     told = [row for row in in_order if row.verdict != NOISE]
     return (wrong or told or in_order)[0]
-
-
-class Agreement(NamedTuple):
-    """How close the methods are to each other, and each to backward."""
-
-    gaps: dict[str, float]  # largest distance from backward, by method
-    apart: float  # largest distance between two methods at one place
-    largest: float  # derivative
-    skipped: dict[str, str]  # methods that could not be used, and why
-
-    def __str__(self) -> str:
-        lines = [f"no {method} step: {why}" for method, why in self.skipped.items()]
-        if len(self.gaps) > 1:
-            *most, last = self.gaps
-            each = ", ".join(f"{method} {gap:.1e}" for method, gap in self.gaps.items())
-            lines.append(
-                f"{', '.join(most)} and {last} agree with each other to {self.apart:.1e}, where "
-                f"the largest derivative is {self.largest:.1e}; from backward: {each}"
-            )
-        if self.complex_alone:
-            lines.append(
-                "the complex step stands alone: some operation on the way is not analytic, such "
-                "as abs or a comparison of complex numbers"
-            )
-        return "\n".join(lines)
-
-    @property
-    def complex_alone(self) -> bool:
-        """Whether backward agrees with the real steps, and the complex one with neither."""
-        real = [gap for method, gap in self.gaps.items() if method != "complex"]
-        return bool(real) and self.gaps.get("complex", 0.0) > 1e-6 * self.largest > 10 * max(real)
-
-
-def agreement(point: Point, places: list[Place], found, skipped: dict[str, str]) -> Agreement:
-    """The closing line of a report."""
-    used = [m for m in METHODS if found and m in found[0]]
-    if not used:
-        return Agreement({}, 0.0, 0.0, skipped)
-    values = np.array([[got[m].value for m in used] for got in found])
-    stated = np.array(
-        [p.of(point.grads[p.position]) + p.of(point.missing[p.position]) for p in places]
-    )
-    gaps = np.abs(values - stated[:, None]).max(axis=0)
-    apart = float(np.ptp(values, axis=1).max())
-    return Agreement(dict(zip(used, map(float, gaps))), apart, float(np.abs(values).max()), skipped)
 
 
 def _in_words(agrees: bool, zero: bool, why: str | None) -> str:

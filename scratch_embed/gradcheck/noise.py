@@ -64,6 +64,20 @@ def goes_in_steps(line: Line, unit: float) -> bool:
     return not (0 < moves[moves > 0].min(initial=np.inf) < unit / 4)
 
 
+def has_steps_within(line: Line, height: float) -> bool:
+    """Whether L jumps by about that between smooth pieces, as x (1 + erf(x)) does at -7.
+
+    What is smooth bends ten times as much over points that are three times as far apart.
+    """
+    before = 0.0
+    for spacing in 10.0 ** np.arange(-9, -3, 0.5):
+        bends = np.abs(np.diff([line(k * spacing * line.scale) for k in range(-8, 9)], 2)).max()
+        if 1e3 * before < bends and height / 2**14 < bends <= height:
+            return True
+        before = bends
+    return False
+
+
 def stairs(line: Line) -> float:
     """By how much L jumps, again and again, with flats between: so it does where a nudge is added
     to a number like 1e9, of which it moves the last digits. 0 where it is smooth, or flat."""

@@ -36,7 +36,9 @@ MANY = 512  # entries: of more, those alone are looked at in which backward is w
 
 def is_of_a_piece(point, places: Sequence[Place]) -> bool:
     """Whether backward is the slope beside the point, and at none of these `places` here."""
-    if point.original or any(_is_on_stairs(point, place) for place in places[:FEW]):
+    if point.original or len(places) > 2 * MANY:
+        return False
+    if any(_is_on_stairs(point, place) for place in places[:FEW]):
         return False  # between its steps no nudge shows a slope
     search = _Search(point, places)
     least = search.gaps.min()
@@ -50,7 +52,7 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
     ]
     if len(others) <= MANY:
         search = _Search(point, [*others, *(place for place in places if place.index is None)])
-    if len(search.places) > 2 * MANY or least <= OTHER * search.size:
+    if least <= OTHER * search.size:
         return False
     here, turned = search.found, np.zeros(len(search.places), bool)
     # Most sorts keep the order of equal numbers, or turn it about; what clips has two sides.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.gradcheck.compare import agreement, judge, measure
+from scratch_embed.gradcheck.agreement import agreement
+from scratch_embed.gradcheck.compare import judge, measure
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.cut import split
 from scratch_embed.gradcheck.numeric import ways

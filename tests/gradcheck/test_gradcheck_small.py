@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,34 @@ def test_a_kink_beside_large_numbers_that_rounding_nearly_hides(slope):
         x = Tensor(data, requires_grad=True)
         assert gradcheck(relu(1.0), x).agrees
         assert not gradcheck(relu(1.5), x).passed
+
+
+def gelu(factor=1.0):
+    def forward(x):
+        share = (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
+        return x * share, (x, share)
+
+    def backward(dout, saved):
+        x, share = saved
+        return factor * dout * (share + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
+
+    return differentiable(forward, backward, name="gelu")
+
+
+@pytest.mark.parametrize("x", [[-6.56374992], [-7.2], np.linspace(-7.5, -5, 11), [-10.0, -11.0]])
+def test_a_small_gradient_is_not_called_wrong_for_last_digits_of_larger_numbers(x):
+    """1 + erf(x) goes in steps of 1e-16 where it is nearly 0, and x times it in slopes between."""
+    x = Tensor(x, requires_grad=True)
+    report = gradcheck(gelu(), x)
+    assert report.agrees, report
+    assert not gradcheck(gelu(1.5), x).passed or x.size == 2  # where all is 0 as far as one can see
+
+
+@pytest.mark.parametrize("factor", [1.5, -1, 0])
+@pytest.mark.parametrize("scale", [1e-8, 1e-10, 1e-12, 1e-20])
+def test_a_small_gradient_that_is_wrong_is_called_so(scale, factor):
+    cube = differentiable(
+        lambda x: (scale * x**3, x), lambda dout, x: factor * 3 * scale * x**2 * dout, name="cube"
+    )
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 4)), requires_grad=True)
+    assert {row.verdict for row in gradcheck(cube, x).rows} == {"WRONG"}

@@ -58,6 +58,8 @@ FIRST = [
         ("several axes in another order", "    return E[ids]\n",
          "    return E[ids.T].reshape(*ids.shape, E.shape[1])\n", "and should be"),
         ("one id refused", "ids.min() < 0", "(ids == -1).any()", "IndexError for id -3"),
+        ("several refused alone", "ids.size and (ids.min() < 0 or ids.max() >= len(E))",
+         "(ids < 0).sum() == 1", "must raise IndexError for id -1"),
         ("another error", "raise IndexError", "raise ValueError", "raises ValueError: ids must"),
         ("no check at all", "ids.size and", "False and", "must raise IndexError for id -1"),
         ("ids flattened", "E[ids]", "E[ids.reshape(-1)]", "has shape (1, 3) and must have"),

@@ -291,6 +291,13 @@ LATER = [
     *of(
         "ppmi",
         ("bits", "np.log(ratio)", "np.log2(ratio)", "log2, and the natural one"),
+        ("wraps in 32 bits", "    P = counts / counts.sum()\n",
+         ("    few = counts.astype(np.int32) if counts.dtype.kind == 'i' else counts\n"
+         "    both = few.sum(1, few.dtype)[:, None] * few.sum(0, few.dtype)\n"
+         "    with np.errstate(all='ignore'):\n"
+         "        if counts.dtype.kind == 'i':\n"
+         "            return np.nan_to_num(np.maximum(np.log(few * few.sum() / both), 0))\n"
+         "    P = counts / counts.sum()\n"), "and should be"),
         ("negative kept", "np.maximum(np.log(ratio), 0)", "np.log(ratio)",
          "keeps what is negative"),
         ("rows twice", "P.sum(axis=0, keepdims=True)", "P.sum(axis=1, keepdims=True).T",
