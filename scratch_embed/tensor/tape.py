@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scratch_embed import watch
-from scratch_embed.arguments import check_unmasked
+from scratch_embed.arguments import array_of, check_unmasked
 from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
@@ -97,8 +97,10 @@ class Node(NamedTuple):
     def _fit(self, grad, tensor: Variable, position: int) -> np.ndarray | RowGrad:
         """Undo broadcasting, and hold the gradient to the shape and dtype of its tensor."""
         if not isinstance(grad, RowGrad):
-            check_unmasked(grad, f"a gradient that backward of {self.name} returned")
-            grad = np.asarray(grad)
+            what, kind = f"a gradient that backward of {self.name} returned", type(grad).__name__
+            grad = array_of(grad, what)
+            if grad.dtype.kind not in "biufc":
+                raise ValueError(f"{what} is a {kind}, and must be an array of numbers")
             if self.broadcasts:
                 grad = reduce.unbroadcast(grad, tensor.shape)
         if grad.shape != tensor.shape:

@@ -219,6 +219,8 @@ def test_a_matrix_of_numpy_is_an_array_like_any_other():
          "out of forward of pair is not an array of numbers"),
         (lambda a: pair(None, lambda a, b: (a.astype("f2"), ()))(a, a), TypeError,
          r"out of forward of pair is float16; .* write out\.astype"),
+        (lambda a: pair(lambda d, s: {"a": d})(a, 2).sum().backward(), ValueError,
+         "gradient that backward of pair returned is a dict, and must be an array"),
         (lambda a: pair(lambda d, s: np.ma.array(d))(a, 2).sum().backward(), TypeError,
          "gradient that backward of pair returned is a masked"),
         (lambda a: F.lookup(a, ids=Tensor([0])), TypeError, "lookup: ids is .* by position"),
