@@ -35,7 +35,8 @@ from scratch_embed.gradcheck.report import KINK, NO_NUMBER, NOISE, OK, SURROGATE
 NEGLIGIBLE = 1e-6
 # A gradient up to this and below the rounding of the loss is what rounding leaves of an exact 0.
 REMAINDER = 1e-12
-FAINT = 1e-6  # of the cotangent: smaller gradients may be last digits of something larger
+FAINT = 1e-6  # of the cotangent: a smaller gap may be last digits of something larger
+TINY = float(np.finfo(float).tiny)  # what is less has lost digits, or is a share of exp(-700)
 NOTHING = 1e-6  # noise above that hides whether it is 0
 
 
@@ -152,13 +153,13 @@ def _judged(
 
 
 def _by_longer_steps(said: _Said, got: Measured, line: Line) -> Row | None:
-    """What they say of a gradient so small that short ones tell the last digits of numbers of
-    order 1 that cancel on the way to L; None where it is another, or that is not so."""
+    """What they say where a gap is so small that it may be last digits of numbers of order 1, which
+    cancel on the way to L; None where they disagree as well, or tell nothing and it is not so."""
     last = said.point.unit * line.scale
-    again = said.row(clearer(line, last)) if said.faint(got) else None
+    again = said.row(clearer(line, last)) if said.is_near(got) else None
     if again is None or not again.passed:
         return None
-    told = abs(again.analytic) > again.tolerance and again.verdict != NOISE
+    told = again.verdict != NOISE and abs(again.analytic) > again.tolerance
     return again if told or has_steps_within(line, 4 * last) else None
 
 
@@ -197,10 +198,9 @@ class _Said(NamedTuple):
         """Whether backward says 0 and so does the nudge, though nothing says that it must be."""
         return not (self.zero or self.why or self.analytic or got.value)
 
-    def faint(self, got: Measured) -> bool:
-        """Whether a gradient is so small that last digits of something larger may move it."""
-        least = FAINT * np.abs(self.point.cotangent).max(initial=0)
-        return max(abs(got.value), abs(self.slope)) < least
+    def is_near(self, got: Measured) -> bool:
+        """Whether a gap is so small that last digits of something larger may make it."""
+        return abs(got.value - self.slope) < FAINT * np.abs(self.point.cotangent).max(initial=0)
 
     def on_a_kink(self, got: Measured, line: Line) -> Row | None:
         """The comparison where the slopes from both sides are apart, with backward between."""
@@ -228,9 +228,10 @@ class _Said(NamedTuple):
         size, gap = max(abs(self.analytic), abs(stated)), abs(self.analytic - stated)
         allowed = self.rtol * size + 1e-8 * self.largest + noise
         still = not got.value and not got.noise  # the loss did not move by a bit, and has no digits
-        allowed = max(allowed, self.point.unit * still, np.finfo(float).tiny)
+        allowed = max(allowed, self.point.unit * still, TINY)
         if verdict is None:
-            agrees = np.isfinite(gap) and gap <= allowed and not (self.zero and self.analytic)
+            agrees = np.isfinite(gap) and gap <= allowed
+            agrees = agrees and not (self.zero and abs(self.analytic) >= TINY)
             verdict = _in_words(agrees, self.zero, self.why)
             drowned = noise > 0.01 * max(size, NEGLIGIBLE * self.largest)
             remainder = self.point.remainder[self.place.position]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from scratch_embed.functional import attention
 from scratch_embed.gradcheck import gradcheck
 from scratch_embed.tensor import Tensor, differentiable
 
@@ -81,6 +82,31 @@ def test_a_small_gradient_is_not_called_wrong_for_last_digits_of_larger_numbers(
     report = gradcheck(gelu(), x)
     assert report.agrees, report
     assert not gradcheck(gelu(1.5), x).passed or x.size == 2  # where all is 0 as far as one can see
+
+
+def test_last_digits_beside_a_larger_gradient_are_not_called_wrong():
+    """1 - p loses digits from 10 on, where p = sigmoid(x) is nearly 1; nothing of it is wrong."""
+
+    def margin(factor):
+        def backward(dout, saved):
+            x, rest = saved
+            return dout * (rest - factor * x * rest * (1 - rest))
+
+        return differentiable(
+            lambda x: (x * (1 - 1 / (1 + np.exp(-x))), (x, 1 / (1 + np.exp(x)))), backward
+        )
+
+    for seed in range(8):
+        x = Tensor(np.random.default_rng(seed).uniform(5, 30, 3), requires_grad=True)
+        assert gradcheck(margin(1), x).agrees
+        assert not gradcheck(margin(1.001), x).passed
+
+
+def test_a_share_too_small_for_all_its_digits_is_none():
+    q, k = np.array([[1.0, 0.0]]), np.array([[0.0, 0.0], [-1035.0, 0.0]])
+    v = Tensor(np.ones((2, 2)), requires_grad=True)
+    report = gradcheck(lambda v: attention(q, k, v), v)
+    assert report.passed and 0 < np.abs([row.analytic for row in report.rows]).min() < 1e-300
 
 
 @pytest.mark.parametrize("factor", [1.5, -1, 0])
