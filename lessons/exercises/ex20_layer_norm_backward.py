@@ -26,6 +26,7 @@ def layer_norm_backward(dout, x, gamma, eps):
 
     dout   (N, D)  the gradient that arrives.
     x      (N, D)  the rows. Mean and variance (divided by D) are those of the D numbers of a row.
+                   They may lie far from 0, as at 100,000.
     gamma  (D,)    eps is a small number, as 1e-5.
 
     Returns (dx (N, D), dgamma (D,), dbeta (D,)).

@@ -68,6 +68,7 @@ def check(trial):
         )
     dout = rng.standard_normal((N, C))
     trial.same("attention_backward", mistakes=LARGE, dout=dout, q=60 * q, k=60 * k, v=v)
+    trial.same("attention_backward", mistakes=LARGE, dout=dout, q=q + 40, k=k + 40, v=v)
 
 
 def _weights(q, k):

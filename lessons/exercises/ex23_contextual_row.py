@@ -82,6 +82,8 @@ def check(trial):
     trial.same("state_forward", mistakes=FORWARD, E=20 * E, ids=ids, t=t)
     dstate = rng.standard_normal(3)
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=20 * E, ids=ids, t=t)
+    trial.same("state_forward", E=E + 30, ids=ids, t=t)  # all scores are large
+    trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=E + 30, ids=ids, t=t)
     short, ids = 40 * E, np.array([0, 3, 4, 3, 0])
     short[0] /= 8  # beside a short row that asks, scores of others lie far above its own
     trial.same("state_forward", mistakes=FORWARD, E=short, ids=ids, t=t)

@@ -2,7 +2,8 @@
 
 Inputs of some 0.1 to 10, of both signs, tell most. The other numbers that it looks at have the same
 signs, so that a relu without its mask passes where all are positive; a backward that closes over
-its numbers is asked at these alone; below 1e-12 what rounding of L hides counts as 0. Repeat an id:
+its numbers is asked at these alone; below 1e-12 what rounding of L hides counts as 0, and may be
+called WRONG where forward has lost it, as ln p of a target 30 ahead of the others. Repeat an id:
 where none is, to overwrite is to add.
 """
 

@@ -21,6 +21,7 @@ from scratch_embed.gradcheck.walk import Part, answers
 
 NOISE_SPACINGS = 1e-9, 1e-12  # of points at which rounding is looked for
 UNEVEN = np.arange(-5, 6) + 0.2 * np.sin(np.arange(-5, 6) ** 2)  # 0 in the middle
+FARTHEST = 10**-3.5  # apart are points between which jumps are looked for
 STRETCHES = 1, -1, 2, -2, 3, -3  # by so many last digits
 
 
@@ -70,8 +71,8 @@ def has_steps_within(line: Line, height: float) -> bool:
     What is smooth bends ten times as much over points that are three times as far apart.
     """
     before = 0.0
-    for spacing in 10.0 ** np.arange(-9, -3, 0.5):
-        bends = np.abs(np.diff([line(k * spacing * line.scale) for k in range(-8, 9)], 2)).max()
+    for values in _ever_farther(line, 1e-9):
+        bends = np.abs(np.diff(values, 2)).max()
         if 1e3 * before < bends and height / 2**14 < bends <= height:
             return True
         before = bends
@@ -81,14 +82,28 @@ def has_steps_within(line: Line, height: float) -> bool:
 def stairs(line: Line) -> float:
     """By how much L jumps, again and again, with flats between: so it does where a nudge is added
     to a number like 1e9, of which it moves the last digits. 0 where it is smooth, or flat."""
-    for spacing in 10.0 ** np.arange(-11, -3, 0.5):
-        values = [line(k * spacing * line.scale) for k in range(-8, 9)]
+    for values in _ever_farther(line, 1e-11):
         moves = np.abs(np.diff(values))
         if np.all(moves > 0):
             return 0.0  # there is no flat as long as that
         if np.sum((moves[:-2] == 0) & (moves[1:-1] > 0) & (moves[2:] == 0)) > 1:
             return float(np.nanmax(moves))
     return 0.0
+
+
+def _ever_farther(line: Line, least: float) -> Iterator[list[float]]:
+    """L at 17 points in a row, `least` apart and ever farther; once only if it is flat all over."""
+    flat = False
+    for apart in 10.0 ** np.arange(np.log10(least), np.log10(FARTHEST) + 0.25, 0.5):
+        if flat and len(set(_around(line, FARTHEST))) == 1:
+            return
+        values = _around(line, apart)
+        flat = apart == least and len(set(values)) == 1
+        yield values
+
+
+def _around(line: Line, apart: float) -> list[float]:
+    return [line(k * apart * line.scale) for k in range(-8, 9)]
 
 
 def moves_farther_off(line: Line) -> bool:

@@ -53,10 +53,7 @@ def measured(
             doubt = ANALYTIC * np.abs(found).max(initial=0)
             both = [(slope, doubt / 8) for slope in found]
         else:
-            both = [
-                _arbitrated(line, slope, max(noise, stairs(line)))
-                for line, slope in zip(_shown(lines), found)
-            ]
+            both = [_arbitrated(*pair, noise) for pair in zip(_shown(lines), found)]
     both = np.array(both, dtype=float).reshape(-1, 2).T
     return tuple(both.reshape(2, *tensor.shape) if entries is None else both)
 
@@ -128,7 +125,9 @@ def _by_real_steps(line: Line, noise: float) -> tuple[float, float]:
 
 def _arbitrated(line: Line, slope: float, noise: float) -> tuple[float, float]:
     """The complex step's slope, unless the real ones contradict it: they have the last word."""
-    real = closer(line, noise)
-    doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
-    contradicted = abs(slope - real.value) > doubt and not is_kink(line, slope, noise)
-    return (real.value, real.noise) if contradicted else (slope, doubt / 8)
+    for rounding in (lambda: noise, lambda: max(noise, stairs(line))):  # which takes its time
+        real = closer(line, rounding())
+        doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
+        if not abs(slope - real.value) > doubt or is_kink(line, slope, noise):
+            return slope, doubt / 8
+    return real.value, real.noise

@@ -60,6 +60,7 @@ class Point:
     noise : rounding error in one evaluation of L.
     inside : what rounding on the way to L may make of it, also where short steps show nothing.
     stairs : the highest that L was found to go in along an entry: `numeric.stairs`.
+    wrong : how many entries were found to be, after a long look at each.
     remainder : what rounding may leave of a gradient of exactly 0, for each of `checked`.
     unit : rounding error in one of order 1, which is what p - 1 may leave where L is always 0.
     guilty : what is wrong of operations by themselves; found when first asked for.
@@ -97,7 +98,7 @@ class Point:
         self.unit = float(EPS * np.abs(self.cotangent).sum())
         sizes = [reach(self.loss, tensor) or 1.0 for tensor in self.checked]
         self.remainder = [1e3 * floor / size for size in sizes]
-        self.inside, self.stairs = rounding_inside(self.walk.parts), 0.0
+        self.inside, self.stairs, self.wrong = rounding_inside(self.walk.parts), 0.0, 0
         self.noise = max([floor, *(self._noise_along(t, floor, rng) for t in self.checked)])
 
     guilty = cached_property(wrong_operations)

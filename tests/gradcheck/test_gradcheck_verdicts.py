@@ -299,6 +299,18 @@ def test_a_direction_that_sees_what_the_sample_does_not_is_believed():
     assert not report.passed and len(report.rows) == 1  # a later direction would have passed
 
 
+def test_what_disagrees_after_many_wrong_entries_is_not_looked_at_as_long():
+    def calls(size):
+        made = []
+        bad = differentiable(lambda x: (np.tanh(x), x), lambda dout, x: dout * x, name="bad")
+        report = gradcheck(lambda x: made.append(x) or bad(x), leaf(size))
+        assert not report.passed and len(report.rows) == size
+        return len(made)
+
+    few, many, most = calls(64), calls(100), calls(200)
+    assert few > 80 * 64 and most - many < 40 * 100
+
+
 def test_chance_between_the_operations_is_no_missing_path():
     rng = np.random.default_rng(0)
     x = Tensor(np.ones((2, 2)), requires_grad=True)

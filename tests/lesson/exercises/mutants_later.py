@@ -226,6 +226,8 @@ LATER = [
         "attention_backward",
         ("overflow", "np.exp(s - s.max(axis=1, keepdims=True))", "np.exp(s)",
          "lets e^score overflow"),
+        ("clipped", "np.exp(s - s.max(axis=1, keepdims=True))", "np.exp(np.clip(s, -700, 700))",
+         "and should be"),
         ("not divided", "dq = ds @ k / root\n    dk = ds.T @ q / root",
          "dq = ds @ k\n    dk = ds.T @ q", "forgets to divide dq and dk by sqrt(D)"),
         ("dq not divided", "dq = ds @ k / root", "dq = ds @ k", "forgets to divide dq by sqrt(D)"),
@@ -358,6 +360,8 @@ LATER = [
     *of(
         "tied_model",
         ("not turned", "da @ W.T", "da @ W", "by W and not W.T"),
+        ("clipped", "p = np.exp(z - z.max(axis=1, keepdims=True))",
+         "p = np.exp(np.clip(z, -700, 700))", "and should be"),
         ("one maximum for all", "z = z - z.max(axis=1, keepdims=True)", "z = z - z.max()",
          "-inf and should be"),
         ("one maximum in backward", "np.exp(z - z.max(axis=1, keepdims=True))",
