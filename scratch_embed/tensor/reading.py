@@ -47,12 +47,15 @@ class Readable(Variable):
     __hash__ = object.__hash__  # a Tensor is found in a dict as itself, whatever its numbers
 
     def numpy(self) -> np.ndarray:
-        """The array itself, not a copy. What is computed from it is not on the tape."""
-        return self.data
+        """The array itself, not a copy. What is computed from it is not on the tape.
+
+        TypeError where `.data` is none any more, as after `t.data = [1.0, 2.0]`.
+        """
+        return data_of(self.data, self.name or "tensor")
 
     def item(self) -> float:
         """The only number, as Python's; ValueError when there are more."""
-        return self.data.item()
+        return self.numpy().item()
 
     def __float__(self) -> float:
         """The only number. `math.exp(t)` and `array[i] = t` ask for it too, where a gradient would
@@ -82,10 +85,10 @@ class Readable(Variable):
         return format(self.item(), spec) if spec else str(self)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.numpy())
 
     def __repr__(self) -> str:
-        numbers = np.array2string(self.data, separator=", ", prefix="Tensor(", threshold=200)
+        numbers = np.array2string(self.numpy(), separator=", ", prefix="Tensor(", threshold=200)
         notes = [f"name={self.name!r}"] if self.name else []
         if self.node is not None:
             notes.append(f"from={self.node.name}")
@@ -111,25 +114,25 @@ class Readable(Variable):
     # ---- comparisons: no derivative, so no Tensor ------------------------------------------------
 
     def __eq__(self, other):
-        return self.data == bare(other)
+        return self.numpy() == bare(other)
 
     def __ne__(self, other):
-        return self.data != bare(other)
+        return self.numpy() != bare(other)
 
     def __lt__(self, other):
-        return self.data < bare(other)
+        return self.numpy() < bare(other)
 
     def __le__(self, other):
-        return self.data <= bare(other)
+        return self.numpy() <= bare(other)
 
     def __gt__(self, other):
-        return self.data > bare(other)
+        return self.numpy() > bare(other)
 
     def __ge__(self, other):
-        return self.data >= bare(other)
+        return self.numpy() >= bare(other)
 
     def __contains__(self, value) -> bool:
-        return bare(value) in self.data
+        return bare(value) in self.numpy()
 
     # ---- NumPy -----------------------------------------------------------------------------------
 

@@ -142,9 +142,12 @@ def count(
         tokens, kept = _frequent(numbers, seen, min_count, max_words)
         if len(tokens) < 2:
             which = f"of them only {tokens[0]!r}" if tokens else "none of them"
+            does, less = f"came {min_count} times", "a smaller min_count, or "
+            if min_count < 2:
+                does, less = f"is a word of up to {LONGEST_WORD} characters", ""
             raise ValueError(
-                f"{read:,} words were read, and {which} came {min_count} times: give more text, or "
-                "a smaller min_count, or cut it at spaces, where words are more than letters"
+                f"{read:,} words were read, and {which} {does}: give more text, or {less}cut it at "
+                "spaces, where words are more than letters"
             )
         checksum = _exchange(file, _new_numbers(kept, len(seen), 0))
     return Counted(tuple(tokens), seen[kept], read, floor, checksum)

@@ -263,8 +263,10 @@ def test_a_habit_from_elsewhere_is_told_what_to_write_here(use, error, words, t)
 
 def test_a_list_in_the_place_of_the_data_is_told(t):
     t.data = [[1.0, 2.0]]
-    with pytest.raises(TypeError, match=r"\.data is a list, and has to be an array"):
-        (t * t).sum().backward()
+    for use in (lambda: (t * t).sum().backward(), lambda: t == 1, lambda: t > 1, t.numpy, t.item,
+                lambda: print(t)):  # fmt: skip
+        with pytest.raises(TypeError, match=r"\.data is a list, and has to be an array"):
+            use()
 
 
 def test_what_a_habit_is_told_to_write_is_there():

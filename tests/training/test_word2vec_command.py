@@ -264,6 +264,8 @@ def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
         (["latin.txt"], 1, "latin.txt is not UTF-8: byte 0xef at offset 2 (line 1)"),
         (["few.txt"], 1, "came 5 times: give more text, or a smaller --min-count"),
         (["few.txt", "--min-count", "1"], 1, "2 words with a vector are too few"),
+        (["one.txt", "--min-count", "1"], 1,
+         "only 'hello' is a word of up to 100 characters: give more text, or cut it at spaces"),
         (["few.txt", "--dim", "0"], 2, "argument --dim: '0' is not a whole number, 1 to 1000000"),
         (["few.txt", "--max-words", "1"], 2, "--max-words: '1' is not a whole number, 2 or more"),
         (["few.txt", "--loss", "softmax", "--workers", "2"], 2, "--workers means nothing without"),
@@ -277,6 +279,7 @@ def test_what_cannot_be_done_is_a_sentence(tmp_path, monkeypatch, capsys, argv, 
     Path("empty.txt").touch()
     Path("latin.txt").write_bytes(b"na\xefve")
     Path("few.txt").write_text("a b", encoding="utf-8")
+    Path("one.txt").write_text("hello " + 101 * "x", encoding="utf-8")
     try:
         assert word2vec.main(argv) == code
     except SystemExit as left:
