@@ -82,7 +82,7 @@ def check(trial):
     trial.same("state_forward", mistakes=FORWARD, E=20 * E, ids=ids, t=t)
     dstate = rng.standard_normal(3)
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=20 * E, ids=ids, t=t)
-    trial.same("state_forward", E=E + 30, ids=ids, t=t)  # all scores are large
+    trial.same("state_forward", mistakes=FORWARD, E=E + 30, ids=ids, t=t)  # all scores are large
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=E + 30, ids=ids, t=t)
     short, ids = 40 * E, np.array([0, 3, 4, 3, 0])
     short[0] /= 8  # beside a short row that asks, scores of others lie far above its own
@@ -90,9 +90,9 @@ def check(trial):
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=short, ids=ids, t=t)
 
 
-def _state(E, ids, query):
+def _state(E, ids, query, most=np.inf):
     x = E[ids]
-    e = np.exp(x @ query)
+    e = np.exp(np.clip(x @ query, -most, most))
     return e / e.sum() @ x
 
 
@@ -109,11 +109,26 @@ def _no_numbers(dstate, E, ids, t):
     return dE
 
 
+def _clipped(dstate, E, ids, t):
+    x = E[ids]
+    p = np.exp(np.clip(x @ x[t], -700, 700))
+    p /= p.sum()
+    ds = p * (x @ dstate - p @ x @ dstate)
+    dx, dE = np.outer(p, dstate) + np.outer(ds, x[t]), np.zeros(E.shape)
+    dx[t] += ds @ x
+    np.add.at(dE, ids, dx)
+    return dE
+
+
+CLIPS = "clips the scores, and weights go by their differences: take off the largest score instead"
 LARGE = {
-    ("state_backward lets e^score overflow: take off the largest score first", r"exp"): _no_numbers
+    ("state_backward lets e^score overflow: take off the largest score first", r"exp"): _no_numbers,
+    (f"state_backward {CLIPS}", r"clip|min"): _clipped,
 }
 FORWARD = {
     ("state_forward lets e^score overflow: take off the largest score first", r"exp"): _overflowing,
+    (f"state_forward {CLIPS}", r"clip|min"):
+        lambda E, ids, t: _state(E, ids, E[ids][t], most=700),
     ("state_forward takes the plain mean of the rows: the weights come from the scores",
      r"mean|return"): lambda E, ids, t: E[ids].mean(axis=0),
     ("state_forward mixes with weights that do not sum to 1: divide by the sum of e^score",

@@ -26,6 +26,7 @@ from scratch_embed.gradcheck.numeric import (
     central,
     clearer,
     closer,
+    shown,
 )
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.point import Point
@@ -55,7 +56,7 @@ def measure(point: Point, methods: list[str], places: list[Place]):
         dtype, alert = (np.complex128, no_casts()) if aside else (np.float64, nullcontext())
         try:
             with holding(point.checked, dtype), alert:
-                for place, got in zip(places, found):
+                for place, got in zip(shown(places, f"nudging, {method}"), found):
                     got[method] = NUMERATORS[method](_line(point, place), point.noise)
         except Exception as error:  # fn refuses complex numbers as it likes
             if not aside:

@@ -83,9 +83,10 @@ def check_tensors(tensors: tuple) -> None:
         if not isinstance(tensor, Tensor):
             if callable(tensor):
                 raise TypeError(f"argument {position} is a function: fn comes first, as (fn, x)")
+            kind = f"{type(tensor).__module__}.{type(tensor).__name__}".removeprefix("builtins.")
             raise TypeError(
-                f"argument {position} is a {type(tensor).__name__}; gradcheck nudges Tensors: "
-                "wrap it, Tensor(array, requires_grad=True), or close over it in fn"
+                f"argument {position} is a {kind}; gradcheck nudges Tensors: wrap it, "
+                "Tensor(array, requires_grad=True), or close over it in fn"
             )
         if tensor.node is not None:
             raise ValueError(

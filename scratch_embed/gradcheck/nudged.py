@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from scratch_embed.gradcheck.casts import no_casts
@@ -18,6 +16,7 @@ from scratch_embed.gradcheck.numeric import (
     closer,
     complex_step,
     farther,
+    shown,
     ways,
 )
 from scratch_embed.tensor import Tensor
@@ -48,12 +47,12 @@ def measured(
     with holding([tensor]):
         lines, noise = [Line(loss, tensor, i, edits=True) for i in places], noise_of(loss, tensor)
         if found is None:
-            both = [_by_real_steps(line, max(noise, stairs(line))) for line in _shown(lines)]
+            both = [_by_real_steps(line, max(noise, stairs(line))) for line in shown(lines)]
         elif is_analytic(loss, tensor):
             doubt = ANALYTIC * np.abs(found).max(initial=0)
             both = [(slope, doubt / 8) for slope in found]
         else:
-            both = [_arbitrated(*pair, noise) for pair in zip(_shown(lines), found)]
+            both = [_arbitrated(*pair, noise) for pair in zip(shown(lines), found)]
     both = np.array(both, dtype=float).reshape(-1, 2).T
     return tuple(both.reshape(2, *tensor.shape) if entries is None else both)
 
@@ -89,16 +88,9 @@ def _complex_gradient(loss: Loss, tensor: Tensor, places: list[tuple]) -> list[f
     try:
         with holding([tensor], np.complex128), no_casts():
             lines = [Line(loss, tensor, i, edits=True) for i in places]
-            return [complex_step(line, 0.0).value for line in _shown(lines)]
+            return [complex_step(line, 0.0).value for line in shown(lines)]
     except Exception:  # noqa: BLE001  a learner's own forward refuses them as it likes
         return None
-
-
-def _shown(lines: list[Line]) -> Iterable[Line]:
-    """The lines along entries, with a bar at a terminal where they take longer than one waits."""
-    from tqdm import tqdm
-
-    return tqdm(lines, desc="each entry by itself", delay=2, disable=None, leave=False)
 
 
 def is_analytic(loss: Loss, tensor: Tensor) -> bool:

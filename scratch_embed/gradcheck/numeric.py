@@ -15,7 +15,7 @@ Moler (1967) and Squire & Trapp (1998).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,6 +46,13 @@ def stream(seed: int) -> np.random.Generator:
 def ways(seed: int) -> np.random.Generator:
     """The generator of directions: not that of cotangents, for the same reason."""
     return np.random.default_rng([seed, 0x776179])
+
+
+def shown(items: Sequence, what: str = "each entry by itself") -> Iterable:
+    """The items, with a bar at a terminal where they take longer than one waits."""
+    from tqdm import tqdm
+
+    return tqdm(items, desc=what, delay=2, disable=None, leave=False)
 
 
 def _inner(a: np.ndarray, b: np.ndarray):

@@ -8,7 +8,7 @@ from scratch_embed.gradcheck.agreement import agreement
 from scratch_embed.gradcheck.compare import ENOUGH, judge, measure
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.cut import split
-from scratch_embed.gradcheck.numeric import ways
+from scratch_embed.gradcheck.numeric import shown, ways
 from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -32,7 +32,7 @@ def compare(point: Point, methods, places: list[Place], rtol, name, seed) -> Rep
         found = measure(point, methods, places)[0] if found is None else found
         rows = (
             judge(point, place, got, rtol, largest[place.position])
-            for place, got in zip(places, found)
+            for place, got in zip(shown(places, "comparing"), found)
         )
         return list(zip(places, rows))
 

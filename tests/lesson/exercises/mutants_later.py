@@ -227,7 +227,7 @@ LATER = [
         ("overflow", "np.exp(s - s.max(axis=1, keepdims=True))", "np.exp(s)",
          "lets e^score overflow"),
         ("clipped", "np.exp(s - s.max(axis=1, keepdims=True))", "np.exp(np.clip(s, -700, 700))",
-         "and should be"),
+         "clips the scores"),
         ("not divided", "dq = ds @ k / root\n    dk = ds.T @ q / root",
          "dq = ds @ k\n    dk = ds.T @ q", "forgets to divide dq and dk by sqrt(D)"),
         ("dq not divided", "dq = ds @ k / root", "dq = ds @ k", "forgets to divide dq by sqrt(D)"),
