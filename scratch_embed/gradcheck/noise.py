@@ -93,13 +93,11 @@ def stairs(line: Line) -> float:
 
 def _ever_farther(line: Line, least: float) -> Iterator[list[float]]:
     """L at 17 points in a row, `least` apart and ever farther; once only if it is flat all over."""
-    flat = False
-    for apart in 10.0 ** np.arange(np.log10(least), np.log10(FARTHEST) + 0.25, 0.5):
-        if flat and len(set(_around(line, FARTHEST))) == 1:
-            return
-        values = _around(line, apart)
-        flat = apart == least and len(set(values)) == 1
-        yield values
+    first = _around(line, least)
+    yield first
+    if len(set(first)) > 1 or len(set(_around(line, FARTHEST))) > 1:
+        exponents = np.arange(np.log10(least) + 0.5, np.log10(FARTHEST) + 0.25, 0.5)
+        yield from (_around(line, apart) for apart in 10.0**exponents)
 
 
 def _around(line: Line, apart: float) -> list[float]:

@@ -349,7 +349,7 @@ def test_nothing_checked_is_not_passed(x):
         (lambda: slopes(np.sum, [1.0, 1e12]), ValueError, r"array\[1\] = 1e\+12 does not move"),
         (lambda: slopes(np.sum, np.ma.array([1.0])), TypeError, "array is a masked array"),
         (lambda: gradcheck(F.exp, leaf(3), rtol=np.inf), ValueError, "rtol is inf"),
-        (lambda: gradcheck(F.exp, np.ones(3)), TypeError, "argument 0 is a ndarray"),
+        (lambda: gradcheck(F.exp, np.ones(3)), TypeError, "argument 0 is a numpy.ndarray"),
         (lambda: gradcheck(F.exp, leaf(3) * 2), ValueError, "argument 0 was computed .*mul"),
         (lambda: gradcheck(lambda x: x.data, leaf(3)), TypeError, "fn returned a ndarray"),
     ],

@@ -143,7 +143,7 @@ def test_the_error_estimate_of_richardson_is_honest():
 
 @pytest.mark.parametrize("judge", [gradcheck, step_study, exact])
 def test_what_is_no_tensor_is_told(judge):
-    with pytest.raises(TypeError, match="argument 0 is a ndarray; gradcheck nudges Tensors"):
+    with pytest.raises(TypeError, match="argument 0 is a numpy.ndarray; gradcheck nudges Tensors"):
         judge(F.tanh, np.ones(3))
     with pytest.raises(TypeError, match=r"argument 0 is a function: fn comes first, as \(fn, x\)"):
         judge(leaf(3), F.tanh)
