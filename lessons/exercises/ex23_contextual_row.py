@@ -90,10 +90,13 @@ def check(trial):
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=short, ids=ids, t=t)
 
 
+def _shares(scores, most=np.inf):
+    e = np.exp(np.clip(scores, -most, most))
+    return e / e.sum()
+
+
 def _state(E, ids, query, most=np.inf):
-    x = E[ids]
-    e = np.exp(np.clip(x @ query, -most, most))
-    return e / e.sum() @ x
+    return _shares(E[ids] @ query, most) @ E[ids]
 
 
 def _overflowing(E, ids, t):
@@ -109,22 +112,27 @@ def _no_numbers(dstate, E, ids, t):
     return dE
 
 
-def _clipped(dstate, E, ids, t):
+def _backward(dstate, E, ids, t, most=np.inf, mixed=1, looked=1, asked=1, shared=1, repeats=True):
+    """`state_backward`, with one thing done otherwise."""
     x = E[ids]
-    p = np.exp(np.clip(x @ x[t], -700, 700))
-    p /= p.sum()
-    ds = p * (x @ dstate - p @ x @ dstate)
-    dx, dE = np.outer(p, dstate) + np.outer(ds, x[t]), np.zeros(E.shape)
-    dx[t] += ds @ x
-    np.add.at(dE, ids, dx)
+    p, dp = _shares(x @ x[t], most), x @ dstate
+    ds = p * (dp - shared * (p @ dp))
+    dx = mixed * np.outer(p, dstate) + looked * np.outer(ds, x[t])
+    dx[t] += asked * (ds @ x)
+    dE = np.zeros(E.shape)
+    if repeats:
+        np.add.at(dE, ids, dx)
+    else:
+        dE[ids] = dx
     return dE
 
 
 CLIPS = "clips the scores, and weights go by their differences: take off the largest score instead"
 LARGE = {
     ("state_backward lets e^score overflow: take off the largest score first", r"exp"): _no_numbers,
-    (f"state_backward {CLIPS}", r"clip|min"): _clipped,
-}
+    (f"state_backward {CLIPS}", r"clip|min"):
+        lambda dstate, E, ids, t: _backward(dstate, E, ids, t, most=700),
+}  # fmt: skip
 FORWARD = {
     ("state_forward lets e^score overflow: take off the largest score first", r"exp"): _overflowing,
     (f"state_forward {CLIPS}", r"clip|min"):
@@ -143,24 +151,8 @@ FORWARD = {
 
 
 def _mistakes(E, ids, t):
-    x = E[ids]
-    p = np.exp(x @ x[t])
-    p /= p.sum()
-
-    def wrong(mixed=1, looked=1, asked=1, shared=1, repeats=True):
-        def backward(dstate):
-            dp = x @ dstate
-            ds = p * (dp - shared * (p @ dp))
-            dx = mixed * np.outer(p, dstate) + looked * np.outer(ds, x[t])
-            dx[t] += asked * (ds @ x)
-            dE = np.zeros(E.shape)
-            if repeats:
-                np.add.at(dE, ids, dx)
-            else:
-                dE[ids] = dx
-            return dE
-
-        return backward
+    def wrong(**otherwise):
+        return lambda dstate: _backward(dstate, E, ids, t, **otherwise)
 
     name, roles = "state_backward", r"\bdx\b"
     return {

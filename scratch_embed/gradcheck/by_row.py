@@ -13,7 +13,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
-from scratch_embed.gradcheck.walk import forward_of, looked_up, plain
+from scratch_embed.gradcheck.walk import forward_on, looked_up, plain
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.shape import getitem_forward
@@ -115,10 +115,9 @@ def overwritten_within(case: Case) -> str | None:
 def overwritten_copies(case: Case) -> str | None:
     """The same where forward only copies numbers, as take_along_axis does, or unfolding into
     windows that overlap."""
-    given = [plain(value) for value in case.part.node.inputs]
-    given[case.part.place] = np.arange(1.0, case.right.size + 1).reshape(case.right.shape)
-    out = forward_of(case.part.node, given)  # the places that its numbers come from, 0 for padding
-    if out is None or out.shape != case.dout.shape:
+    numbered = np.arange(1.0, case.right.size + 1).reshape(case.right.shape)
+    out = forward_on(case.part, numbered)  # the places that its numbers come from, 0 for padding
+    if out is None:
         return None
     places, dout = out.reshape(-1), case.dout.reshape(-1)
     if not np.isin(places, np.arange(case.right.size + 1)).all():

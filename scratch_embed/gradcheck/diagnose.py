@@ -165,8 +165,7 @@ def _case(part: Part, right: np.ndarray, others: dict[int, np.ndarray]) -> Case:
 def _off_kinks(part: Part, siblings: list[Part]) -> Case | None:
     """The same mistake beside the kinks that it is on, if it is one there as well: between slopes
     that differ no number is due that it could be told by."""
-    asked = part.tensor.dtype.kind == "f" and not _too_many(part) and repeats(part)
-    if not asked or not is_on_one(part):
+    if not (_runs_again(part) and is_on_one(part)):
         return None
     there = _at(part, siblings, _inputs_aside(part), part.dout)
     return None if there is None or close(there.wrong, there.right) else there
@@ -252,7 +251,7 @@ def _agrees_along(part: Part) -> bool:
 
 
 def _runs_again(part: Part) -> bool:
-    return part.tensor.dtype.kind == "f" and not _too_many(part) and _alone(part) is not None
+    return part.tensor.dtype.kind == "f" and not _too_many(part) and repeats(part)
 
 
 def _right_in_total(point, part: Part) -> np.ndarray | None:

@@ -117,9 +117,14 @@ def _by_real_steps(line: Line, noise: float) -> tuple[float, float]:
 
 def _arbitrated(line: Line, slope: float, noise: float) -> tuple[float, float]:
     """The complex step's slope, unless the real ones contradict it: they have the last word."""
-    for rounding in (lambda: noise, lambda: max(noise, stairs(line))):  # which takes its time
-        real = closer(line, rounding())
-        doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
-        if not abs(slope - real.value) > doubt or is_kink(line, slope, noise):
-            return slope, doubt / 8
-    return real.value, real.noise
+    found = _less_in_doubt(line, slope, noise)
+    if found[0] == slope:
+        return found
+    return _less_in_doubt(line, slope, max(noise, stairs(line)))  # which take their time
+
+
+def _less_in_doubt(line: Line, slope: float, noise: float) -> tuple[float, float]:
+    real = closer(line, noise)
+    doubt = 1e-6 * max(abs(slope), abs(real.value)) + 8 * real.noise
+    contradicted = abs(slope - real.value) > doubt and not is_kink(line, slope, noise)
+    return (real.value, real.noise) if contradicted else (slope, doubt / 8)

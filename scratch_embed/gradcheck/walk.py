@@ -123,7 +123,7 @@ def looked_up(part: Part) -> np.ndarray | None:
     if table.ndim != 2 or table.size == 0 or part.out.shape[-1:] != table.shape[1:]:
         return None
     shown = np.random.default_rng(0).standard_normal(table.shape)
-    told = _told(part, shown)
+    told = forward_on(part, shown)
     if told is None:
         return None
     ids = _rows_that_begin(told[..., 0].real, shown[:, 0].astype(told.real.dtype))
@@ -133,7 +133,7 @@ def looked_up(part: Part) -> np.ndarray | None:
     # shows.
     others = ~np.isin(np.arange(len(shown)), ids)
     shown = np.where(others[:, None], HUGE * shown, shown / HUGE)
-    return ids if _are_rows(_told(part, shown), shown, ids) else None
+    return ids if _are_rows(forward_on(part, shown), shown, ids) else None
 
 
 def of_lookup(part: Part) -> np.ndarray | None:
@@ -153,7 +153,7 @@ def rounds(part: Part) -> bool:
     if at.dtype.kind != "f":
         return False
     aside = LONG * np.random.default_rng(0).standard_normal(at.shape) * np.maximum(np.abs(at), 1)
-    outs = [part.out, *(_told(part, at + k * aside) for k in (1, 1 / 3, -1))]
+    outs = [part.out, *(forward_on(part, at + k * aside) for k in (1, 1 / 3, -1))]
     if any(out is None for out in outs):
         return False
     return in_single(outs)
@@ -177,7 +177,7 @@ def forward_of(node: Node, given: list[Any]) -> np.ndarray | None:
         return None
 
 
-def _told(part: Part, table: np.ndarray) -> np.ndarray | None:
+def forward_on(part: Part, table: np.ndarray) -> np.ndarray | None:
     """What its forward makes of another table; None where that is nothing like its output."""
     given = [plain(value) for value in part.node.inputs]
     given[part.place] = table.copy()

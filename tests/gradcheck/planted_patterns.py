@@ -70,6 +70,7 @@ def _border_lost(dout, saved):
 
 own("border lost", "entries left out", _window_sums, _border_lost, (7,), (3,))
 
+
 def _windows(x):
     return np.stack([x[:, n : n + 3] for n in range(4)], axis=1), x.shape
 
