@@ -71,15 +71,15 @@ def check(trial):
     trial.same("scatter_add", mistakes=MISTAKES, table=wide, ids=many, values=values)
     none = np.array([], dtype=np.int64)
     trial.same("scatter_add", table=table, ids=none, values=np.zeros((0, 3)))
-    ids, values = rng.integers(5_000, size=50_000), rng.standard_normal((50_000, 16))
-    trial.faster(
-        "scatter_add", readable, times=10, table=np.zeros((5_000, 16)), ids=ids, values=values
-    )
     # Two threads that meet in one row lose an addition, but on a busy machine they seldom meet.
     threaded = getattr(trial.yours.scatter_add.yours, "targetoptions", {}).get("parallel")
     ids, values = rng.integers(4, size=1_000_000), rng.standard_normal((1_000_000, 1))
     for _ in range(150 if threaded else 1):
         trial.same("scatter_add", table=np.zeros((4, 1)), ids=ids, values=values)
+    ids, values = rng.integers(5_000, size=50_000), rng.standard_normal((50_000, 16))
+    trial.faster(
+        "scatter_add", readable, times=10, table=np.zeros((5_000, 16)), ids=ids, values=values
+    )
 
 
 def _set(table, ids, values):

@@ -25,6 +25,7 @@ from scratch_embed.tensor import Tensor, tape
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
 AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
 ASIDE = 1e-3  # how far beside a point a kink is behind us
+LOST = 1e-9  # of the cotangent: of a smaller slope the last digits of 1 may be all that is left
 
 
 def off_the_tape(point) -> list[Cause]:
@@ -120,8 +121,9 @@ def _is_slope(point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator)
     way /= max(float(np.linalg.norm(way)), 1.0)
     line = Line(point.loss, tensor, None, way, edits=True)
     slope, doubt = closer(line, point.noise), 1e-6 * float(np.abs(grad * way).sum())
+    doubt += LOST * float(np.abs(point.cotangent).max(initial=0)) + 8 * slope.noise
     off = abs(slope.value - float(np.vdot(grad, way)))
-    return not off > doubt + 8 * slope.noise or is_kink(line, None, point.noise)
+    return not off > doubt or is_kink(line, None, point.noise)
 
 
 def _is_nudged(point, tensor: Tensor, grad: np.ndarray) -> bool:

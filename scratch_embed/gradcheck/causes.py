@@ -4,15 +4,13 @@ A hypothesis predicts the wrong gradient from the right one. Forgetting to add r
 the last contribution in each row; a wrong sign leaves minus the gradient; a transposed product
 leaves the transpose. Each hypothesis is an entry of `HYPOTHESES`: a name, the test that makes the
 prediction, and a sentence. The first that predicts the contribution number by number names the
-cause, so the special ones stand before the general ones.
+cause (see `naming`), so the special ones stand before the general ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
-
-import numpy as np
 
 from scratch_embed.gradcheck import as_if, kinks, layouts, means, paths, pattern
 from scratch_embed.gradcheck import by_row as r
@@ -309,14 +307,6 @@ HYPOTHESES = [
     ),
 ]
 
-# Those that ask the operation for other answers themselves.
-LINEAR = {p.not_linear, layouts.memory_order}
-ASKED = LINEAR | {p.outside, p.not_finite, p.ignores_dout, p.dout_cut_off}
-
-# What may be wrong where a gradient is right.
-OF_THIS_DOUT_ONLY = [h for h in HYPOTHESES if h.test in LINEAR]
-
-
 def half(op: str) -> str:
     """The half of an operation that a wrong gradient comes from, in words.
 
@@ -324,27 +314,3 @@ def half(op: str) -> str:
     ('backward of lookup', 'lookup_backward')
     """
     return op if op.endswith("backward") else f"backward of {op}"
-
-
-@np.errstate(all="ignore")  # a hypothesis may multiply with what masks, as -1e308
-def name_cause(case: p.Case, to: str, among: list[Hypothesis] = HYPOTHESES) -> Cause | None:
-    """The first hypothesis that predicts the wrong gradient; of all of them, the last one does.
-
-    One that a random dout and other inputs refute is left for the next that they bear out: behind a
-    sum every row arrives alike, and a mean of them is the last of them; of ones every slope is a
-    constant factor.
-    """
-    holding = ((h, detail) for h in among if (detail := h.test(case)) is not None)
-    found = next(holding, None)
-    if found is None:
-        return None
-    hypothesis, _ = found
-    known = hypothesis.test in ASKED or hypothesis is among[-1]
-    elsewhere = None if known else case.elsewhere()
-    if elsewhere is not None and hypothesis.test(elsewhere) is None:
-        found = next(it for it in holding if it[0].test(elsewhere) is not None)
-    hypothesis, detail = found
-    op = case.part.node.name
-    words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}
-    words |= r.BY_IDS if r.reads_ids(case) else r.BY_PLACE
-    return Cause(hypothesis.name, op, hypothesis.sentence.format(**words, detail=detail))

@@ -25,13 +25,14 @@ from scratch_embed.gradcheck.beside import (
     off_the_tape,
     paid_twice,
 )
-from scratch_embed.gradcheck.causes import OF_THIS_DOUT_ONLY, Cause, half, name_cause
+from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import holding
 from scratch_embed.gradcheck.kinks import is_on_one, meets_one, takes_a_side
+from scratch_embed.gradcheck.naming import OF_THIS_DOUT_ONLY, name_cause
 from scratch_embed.gradcheck.noise import rounding
 from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be, measured
 from scratch_embed.gradcheck.numeric import Line, Loss, stream
-from scratch_embed.gradcheck.piece import is_of_a_piece
+from scratch_embed.gradcheck.piece import evened, is_of_a_piece
 from scratch_embed.gradcheck.place import Place
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.rerun import other_inputs, rerun, with_inputs
@@ -312,12 +313,11 @@ class _Alone(NamedTuple):
 
 def _is_of_a_piece(part: Part, right: np.ndarray) -> bool:
     """Whether backward is right a little beside where its input stands."""
-    if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all():
-        return False
-    loss = loss_alone(part)
     wrong = np.argwhere(np.abs(part.grad - right) > 1e-7 * np.abs(right).max(initial=0))
-    if not len(wrong):
+    if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all() or not len(wrong):
         return False
+    part = rerun(part, part.node.inputs, evened(part.dout)) or part
+    loss = loss_alone(part)
     with holding(list(loss.tensors)):
         point = _Alone(loss, list(loss.tensors), [part.grad], loss.rounding(), {})
         return is_of_a_piece(point, [Place(0, tuple(at)) for at in wrong])

@@ -54,6 +54,14 @@ def test_who_of_equal_numbers_is_paid_is_free_and_how_much_is_not(ranks, x, mode
             assert not gradcheck(taking(ranks, wrong), leaf(x), mode=mode, seed=seed).passed
 
 
+def test_medians_of_many_rows_to_some_of_which_next_to_nothing_arrives():
+    """Beside a cotangent of 2 one of 0.01 makes a gap that might be rounding, or what is curved."""
+    ratings = np.random.default_rng(0).integers(1, 3, (60, 5)).astype(float)
+    assert gradcheck(taking(slice(2, 3)), leaf(ratings)).passed
+    for wrong in (1.05, 0.9, 0.0):
+        assert not gradcheck(taking(slice(2, 3), wrong), leaf(ratings)).passed
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [3, 7])
 def test_equal_numbers_may_share_what_one_of_them_is_due(size, mode):

@@ -8,6 +8,10 @@ import pytest
 from scratch_embed import Tensor, differentiable
 from scratch_embed import functional as F
 from scratch_embed.gradcheck import gradcheck
+from scratch_embed.gradcheck.beside import wrong_aside
+from scratch_embed.gradcheck.data import holding
+from scratch_embed.gradcheck.numeric import stream
+from scratch_embed.gradcheck.point import Point
 from scratch_embed.layers import Embedding, LayerNorm, Linear, TransformerBlock
 from tests.gradcheck import planted
 
@@ -275,3 +279,10 @@ def test_a_tied_table_that_a_nudge_takes_beyond_its_max_norm_is_put_back(mode):
     report = gradcheck(loss, table.weight, mode=mode)
     assert not report.problems and not report.causes
     assert np.array_equal(table.weight.data, before)
+
+
+def test_what_rounding_has_lost_beside_a_kink_is_not_called_wrong():
+    """1 + exp(-36) is the next number after 1: ln of it goes in steps, and its slope is 2e-16."""
+    x = leaf(np.random.default_rng(0).uniform(-37, -35, 8))
+    with holding([x]):
+        assert wrong_aside(Point(lambda x: F.log(F.exp(x) + 1), (x,), stream(0))) == []

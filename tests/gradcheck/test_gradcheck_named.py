@@ -53,6 +53,31 @@ maximum = differentiable(
 )
 
 
+def _first_use(dout, saved):
+    (ids, places), dE = np.unique(saved[0], return_index=True), np.zeros(saved[1])
+    dE[ids] = dout[places]
+    return dE
+
+
+def _all_but_the_last(dout, saved):
+    ids, dE = saved[0], np.zeros(saved[1])
+    np.add.at(dE, ids[:-1], dout[:-1])
+    return dE
+
+
+@pytest.mark.parametrize("behind", [lambda x: x, F.sum, F.mean], ids=["alone", "sum", "mean"])
+@pytest.mark.parametrize(
+    ("backward", "says"),
+    [(_first_use, "only the first use"), (_all_but_the_last, "leaves out the last position")],
+)
+def test_the_words_are_those_of_a_dout_that_differs_from_place_to_place(backward, says, behind):
+    """Behind a sum the first use of a row gets what the last one gets."""
+    E = Tensor(np.random.default_rng(0).standard_normal((4, 3)), requires_grad=True)
+    ids = np.array([1, 2, 1, 0, 1])
+    rows = differentiable(lambda E: (E[ids], (ids, E.shape)), backward, name="rows")
+    assert says in gradcheck(lambda E: behind(rows(E)), E).causes[0].sentence
+
+
 @pytest.mark.parametrize(
     "fn",
     [lambda x: maximum(x, x), lambda x: maximum(x, x).sum(), lambda x: F.tanh(maximum(x, x * 1.0))],
