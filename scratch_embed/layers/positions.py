@@ -59,6 +59,11 @@ class PositionEmbedding(Layer):
         self.weight = Embedding(max_len, embedding_dim, dtype=dtype, rng=rng, init=init).weight
 
     def __call__(self, length: int) -> Tensor:
+        if isinstance(length, (list, tuple, np.ndarray, Tensor)):  # as a table of them would take
+            raise ValueError(
+                f"length is {length!r}; it must be the number of positions, as ids.shape[-1], and "
+                "the layer looks up 0 .. length - 1 itself"
+            )
         length = check_count(length, "length", least=0)
         if length <= self.max_len or self.past_end == "clamp":
             return lookup(self.weight, np.minimum(np.arange(length), self.max_len - 1))

@@ -158,8 +158,9 @@ def check_targets(
     total = (kept if weight is None else weight[targets[kept]]).sum()
     if not total:
         why = "have classes that weigh 0" if kept.any() else "are ignored"
+        told = f"all {kept.size} {why}" if kept.size else "the batch is empty"
         raise ValueError(
-            f"the mean over no targets is not defined: all {kept.size} {why}; "
+            f"the mean over no targets is not defined: {told}; "
             "leave such a batch out, or use reduction='sum'"
         )
     return targets, (kept / total).astype(dtype)

@@ -106,7 +106,7 @@ def parser(name: str, doc: str | None, resumable: bool = False) -> argparse.Argu
     if resumable:
         made.add_argument(
             "--resume", action="store_true",
-            help="go on with the run in FOLDER, with its options, and its text as it was read then; "
+            help="go on with the run in FOLDER, with its options and its text as it was read then; "
             "begin where there is none",
         )  # fmt: skip
         every = ("save-every", positive, 30.0, "SECONDS", "seconds between two checkpoints")
