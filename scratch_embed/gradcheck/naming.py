@@ -18,6 +18,7 @@ ASKED = LINEAR | {
 
 # Those that answer with numbers of these very inputs.
 MEASURED = {
+    predictions.constant_factor,
     paths.weighed,
     pattern.shares,
     pattern.entries_left_out,

@@ -115,7 +115,9 @@ class Point:
         return Line(self.loss, tensor, index, direction, side, self.edits)
 
     def where_arrives(self, cotangent: np.ndarray) -> Point:
-        """The same point where another cotangent arrives."""
+        """The same point where another cotangent arrives; itself where backward raises an error."""
+        if self.broken is not None:
+            return self
         other = copy.copy(self)
         other.cotangent, other.loss = cotangent, Loss(self.fn, self.tensors, cotangent)
         other.grads = gradients(self._run(), cotangent, self.checked)
