@@ -37,7 +37,7 @@ class PositionEmbedding(Layer):
 
     Raises ValueError for sizes that are not whole numbers of at least 1, an unknown past_end, and
     when called with a length that is no whole number, or past the end of the table where that is
-    an error; TypeError for another dtype.
+    an error; TypeError for another dtype, and when called with positions for their number.
 
     >>> PositionEmbedding(8, 3, rng=0)(5).shape
     (5, 3)
@@ -60,7 +60,7 @@ class PositionEmbedding(Layer):
 
     def __call__(self, length: int) -> Tensor:
         if isinstance(length, (list, tuple, np.ndarray, Tensor)):  # as a table of them would take
-            raise ValueError(
+            raise TypeError(
                 f"length is {length!r}; it must be the number of positions, as ids.shape[-1], and "
                 "the layer looks up 0 .. length - 1 itself"
             )

@@ -477,5 +477,5 @@ def test_what_is_wrong_in_a_property_of_a_layer_is_told_and_not_the_property():
 
 @pytest.mark.parametrize("positions", [np.arange(3), [0, 1], [[0], [1, 2]], Tensor([0, 1])])
 def test_a_table_of_positions_is_asked_for_a_number_of_them(positions):
-    with pytest.raises(ValueError, match=r"the number of positions, as ids.shape\[-1\]"):
+    with pytest.raises(TypeError, match=r"the number of positions, as ids.shape\[-1\]"):
         layers.PositionEmbedding(8, 4, rng=0)(positions)
