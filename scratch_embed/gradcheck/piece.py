@@ -41,9 +41,9 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
     if any(_is_on_stairs(point, place) for place in places[:FEW]):
         return False  # between its steps no nudge shows a slope
     search = _Search(point, places)
-    least = search.gaps.min()
-    if not np.isfinite(search.size) or least <= OTHER * search.size:
+    if not np.isfinite(search.size) or (search.gaps <= OTHER * search.scale()).any():
         return False
+    least = search.gaps.min()
     moved = {place.position for place in places}
     others = [
         Place(position, index)
@@ -52,8 +52,8 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
     ]
     if len(others) <= MANY:
         search = _Search(point, [*others, *(place for place in places if place.index is None)])
-    if least <= OTHER * search.size:
-        return False
+    # A corner to which little arrives is small, and the more closely are all looked at.
+    search.size = search.size if least > OTHER * search.size else least
     here, turned = search.found, np.zeros(len(search.places), bool)
     # Most sorts keep the order of equal numbers, or turn it about; what clips has two sides.
     for low, high in ((-1, 1), (-1, 0), (0, 1)):
@@ -61,19 +61,8 @@ def is_of_a_piece(point, places: Sequence[Place]) -> bool:
             search.begin(low, high, order)
             if not search.wrong.any():
                 return search.is_steady()
-            turned |= np.abs(search.found - here) > OTHER * search.size
+            turned |= np.abs(search.found - here) > OTHER * search.scale(search.size)
     return bool(turned.any()) and (search.goes_on(turned) or search.is_a_mean())
-
-
-def evened(cotangent: np.ndarray) -> np.ndarray:
-    """The same signs, and no small numbers but 0: where next to nothing arrives, the gap between
-    backward and a nudge is next to nothing, at a corner as well.
-
-    >>> evened(np.array([2.0, -0.001, 0.0])).tolist()
-    [2.0, -0.5, 0.0]
-    """
-    sizes = np.abs(cotangent)
-    return np.sign(cotangent) * np.maximum(sizes, sizes.max(initial=0) / 4)
 
 
 def _is_on_stairs(point, place: Place) -> bool:
@@ -186,7 +175,7 @@ class _Search:
         while free:
             one = free.pop(0)
             gaps = np.abs(self.found[free] - self.stated[one])
-            if len(free) and gaps.min() <= SAME * self.size:
+            if len(free) and gaps.min() <= SAME * max(self.size, abs(self.stated[one])):
                 two = free.pop(int(gaps.argmin()))
                 a, b = self.places[one], self.places[two]
                 ways, found = self.ways, True
@@ -197,14 +186,18 @@ class _Search:
     def look(self) -> None:
         """Measure what the slopes are there."""
         self.found, noise = self.slopes()
-        doubt, self.gaps = SAME * self.size, np.abs(self.found - self.stated)
-        self.told = noise <= doubt
-        self.wrong = ~(self.told & (self.gaps <= doubt))
+        scale, self.gaps = self.scale(self.size), np.abs(self.found - self.stated)
+        self.told = noise <= OTHER * scale
+        self.wrong = ~(self.told & (self.gaps <= np.maximum(SAME * scale, noise)))
 
     def is_steady(self) -> bool:
         """Whether the slopes are the same nearer to the point, on the same side."""
         nearer, noise = self.slopes(NEARER)
-        return bool((np.abs(nearer - self.found) <= SAME * self.size + noise).all())
+        return bool((np.abs(nearer - self.found) <= SAME * self.scale(self.size) + noise).all())
+
+    def scale(self, least: float = 0.0) -> np.ndarray:
+        """How large the slope of each place is, by backward or as found; or `least`."""
+        return np.maximum(np.maximum(np.abs(self.stated), np.abs(self.found)), least)
 
     def slopes(self, part: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Of all places, so far along the way to where it stands; and their noise."""

@@ -5,7 +5,6 @@ Everything here happens once, before anything is nudged.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import cached_property
 
@@ -113,17 +112,6 @@ class Point:
         if index and self.edited(self.places[tensor], index[0]):
             side = surrogates.inward(float(tensor.data[index].real))
         return Line(self.loss, tensor, index, direction, side, self.edits)
-
-    def where_arrives(self, cotangent: np.ndarray) -> Point:
-        """The same point where another cotangent arrives; itself where backward raises an error."""
-        if self.broken is not None:
-            return self
-        other = copy.copy(self)
-        other.cotangent, other.loss = cotangent, Loss(self.fn, self.tensors, cotangent)
-        other.grads = gradients(self._run(), cotangent, self.checked)
-        sizes = [float(np.abs(arriving).sum()) or 1.0 for arriving in (self.cotangent, cotangent)]
-        other.noise = self.noise * sizes[1] / sizes[0]
-        return other
 
     def analytic(self, tensor: Tensor) -> bool:
         """Whether the complex step can be trusted for a tensor: asked once, for all its entries."""

@@ -9,7 +9,7 @@ from scratch_embed.gradcheck.compare import ENOUGH, judge, measure
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.cut import split
 from scratch_embed.gradcheck.numeric import shown, ways
-from scratch_embed.gradcheck.piece import evened, is_in_reach, is_of_a_piece
+from scratch_embed.gradcheck.piece import is_in_reach, is_of_a_piece
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.report import CORNER, KINK, Report, Row
@@ -97,7 +97,7 @@ def _at_corners(point: Point, looked: list[tuple[Place, Row]]) -> list[Row]:
     wrong = [place for place, row in looked if not row.passed]
     if not wrong:
         return [row for _, row in looked]
-    if is_of_a_piece(point.where_arrives(evened(point.cotangent)), wrong):
+    if is_of_a_piece(point, wrong):
         return [row if row.passed else row._replace(verdict=CORNER) for _, row in looked]
     if len(wrong) > ENOUGH and not any(_is_on_kinks(point, place) for place in wrong[:FEW]):
         return [row for _, row in looked]
