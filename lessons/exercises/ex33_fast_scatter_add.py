@@ -19,7 +19,8 @@ put `@njit` on the line above `def`.
 few additions in it: compiled, the loop over d is two to four times as fast.
 
 `prange` over n is wrong: two threads may add to the same row at once, and one of the two
-additions is lost. Threads may share out the columns, or the rows, but never the places.
+additions is lost. Threads may share out the columns, or the rows, but never the places; and so
+few additions they hardly make faster.
 """
 
 

@@ -142,7 +142,8 @@ def count(
         tokens, kept = _frequent(numbers, seen, min_count, max_words)
         if len(tokens) < 2:
             which = f"of them only {tokens[0]!r}" if tokens else "none of them"
-            does, less = f"came {min_count} times", "a smaller min_count, or "
+            does = f"came {min_count} times"
+            less = "a smaller min_count, or " if len(numbers) > 1 else ""  # more words than one
             if min_count < 2:
                 does, less = f"is a word of up to {LONGEST_WORD} characters", ""
             raise ValueError(
