@@ -16,10 +16,10 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.beside import wrong_aside
-from scratch_embed.gradcheck.causes import Cause
+from scratch_embed.gradcheck.beside import no_slopes, wrong_aside
+from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import check_tensors, holding
-from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.diagnose import diagnose, wrong_for_another_dout
 from scratch_embed.gradcheck.elsewhere import look_elsewhere
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
@@ -36,6 +36,10 @@ SEEN_THERE = 50  # entries of each tensor, where one look has shown that somethi
 NOT_BESIDE = (
     "a little beside this point, off the kinks that hide it here, the gradient of {} is not the "
     "slope along a random direction: check there"
+)
+FOR_THIS_ALONE = (
+    "{} is right where the same arrives at many places, as behind a sum, and wrong for another "
+    "dout: check the operation without what follows it"
 )
 
 
@@ -71,7 +75,8 @@ def gradcheck(
 
     Returns a `Report`; print it, or look at `.passed`, `.rows`, `.worst`, `.causes`. It also fails
     when fn or backward answers otherwise the second time, or keeps a slope from an earlier call, or
-    is wrong at other numbers, where a gamma is not 1 any more.
+    is wrong at other numbers, where a gamma is not 1 any more, or for another dout than that of a
+    sum behind it, which is the same at many places.
 
     Raises ValueError for a method, mode, rtol or max_entries that cannot be, and a computed tensor;
     TypeError for what is no real Tensor, or no complex step if alone; RuntimeError in no_grad().
@@ -110,6 +115,10 @@ def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Repo
         look_elsewhere(
             point, report, lambda it: judged(it, places=_entries(it, SEEN_THERE, stream(0)))
         )
+        if report.passed and not (point.coarse or no_slopes(point)):
+            report.causes = wrong_for_another_dout(point)
+            ops = dict.fromkeys(half(cause.op) for cause in report.causes)
+            report.problems += map(FOR_THIS_ALONE.format, ops)
     if not report.agrees and not report.causes or point.coarse and not report.told:
         report.causes = _causes(point, report)
     return report

@@ -7,17 +7,24 @@ operation that is wrong from those that only pass its mistake on.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 
 from scratch_embed.gradcheck.again import in_place, reused, unsteady, writer, writes_inputs
+from scratch_embed.gradcheck.alone import (
+    derivative,
+    gradient_like,
+    is_right_along,
+    loss_alone,
+    repeats,
+    right_alone,
+    runs_again,
+    too_many,
+)
 from scratch_embed.gradcheck.beside import (
     ASIDE,
-    AT_MOST,
     TOO_MANY,
     assigned,
     cancelling,
@@ -26,22 +33,18 @@ from scratch_embed.gradcheck.beside import (
     paid_twice,
 )
 from scratch_embed.gradcheck.causes import Cause, half
-from scratch_embed.gradcheck.data import holding
-from scratch_embed.gradcheck.kinks import is_on_one, meets_one, takes_a_side
+from scratch_embed.gradcheck.kinks import is_on_one, meets_one
 from scratch_embed.gradcheck.naming import OF_THIS_DOUT_ONLY, name_cause
 from scratch_embed.gradcheck.noise import rounding
-from scratch_embed.gradcheck.nudged import agrees_along, gradient, may_be, measured
-from scratch_embed.gradcheck.numeric import Line, Loss, stream
-from scratch_embed.gradcheck.piece import is_of_a_piece
-from scratch_embed.gradcheck.place import Place
+from scratch_embed.gradcheck.nudged import agrees_along, gradient
+from scratch_embed.gradcheck.numeric import EPS, Loss, stream
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.rerun import other_inputs, rerun, with_inputs
-from scratch_embed.gradcheck.surrogates import has_options, stated_gradient
-from scratch_embed.gradcheck.walk import Part, of_lookup, plain, rounds, same_bits
+from scratch_embed.gradcheck.surrogates import has_options
+from scratch_embed.gradcheck.walk import Part, of_lookup, plain, rounds
 from scratch_embed.tensor import Tensor
 
 MOST = 3  # causes named
-MANY = 512  # entries of one tensor that are nudged without a look along a direction before
 
 
 def diagnose(point, agrees: bool = False) -> list[Cause]:
@@ -60,9 +63,9 @@ def diagnose(point, agrees: bool = False) -> list[Cause]:
     if not found:
         found += point.guilty or off_the_tape(point) or assigned(point)
     if not found:
-        found += reused(point) or paid_twice(point, _runs_again)
+        found += reused(point) or paid_twice(point, runs_again)
     if not found and not agrees:
-        found += cancelling(point, _runs_again)
+        found += cancelling(point, runs_again)
     if not found:
         found += point.crooked or wrong_beside(point) or hidden(point) or too_large(point)
     found.sort(key=lambda cause: cause.name == "local derivative")  # what has a name comes first
@@ -86,7 +89,7 @@ def wrong_operations(point) -> list[Cause]:
     One that cannot be run again alone, as with a Generator that has moved on, is judged by all that
     its input is owed. A wrong operation behind it spoils that, so the others are looked at first.
     """
-    alone = {(p.node.line, p.place): _right_alone(p) for p in point.walk.parts}
+    alone = {(p.node.line, p.place): right_alone(p) for p in point.walk.parts}
     return _wrong(point, alone) or _wrong(
         point,
         {
@@ -107,7 +110,7 @@ def wrong_beside(point) -> list[Cause]:
 
 def _aside(part: Part) -> list[Part]:
     """The same with its inputs a little aside, if it is on a kink and runs again alone."""
-    if not (_runs_again(part) and meets_one(part)):
+    if not (runs_again(part) and meets_one(part)):
         return []
     there = rerun(part, _inputs_aside(part), part.dout)
     return [there] if there is not None else []
@@ -118,6 +121,28 @@ def _inputs_aside(part: Part) -> tuple:
     return with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
 
 
+def wrong_for_another_dout(point) -> list[Cause]:
+    """Operations at which the same arrives at many places, as behind a sum, and whose backward is
+    right for this alone: rows of dout may be exchanged there, or taken from a mean."""
+    there = {id(p): _where_a_random_dout_arrives(p) for p in point.walk.parts if _is_alike(p.dout)}
+    wrong = {part.node.line for part in there.values() if part and not is_right_along(part)}
+    other = copy.copy(point)
+    parts = [there.get(id(part)) for part in point.walk.parts if part.node.line in wrong]
+    other.walk = point.walk._replace(parts=[part for part in parts if part is not None])
+    return wrong_operations(other)[:MOST] if wrong else []
+
+
+def _is_alike(dout: np.ndarray) -> bool:
+    """Whether the same number arrives along one of its axes, and one of which digits are left."""
+    axes = [axis for axis, size in enumerate(dout.shape) if size > 1]
+    told = np.abs(dout).max(initial=0) > np.finfo(float).tiny / EPS
+    return bool(told) and any(not np.ptp(dout, axis=axis).any() for axis in axes)
+
+
+def _where_a_random_dout_arrives(part: Part) -> Part | None:
+    return rerun(part, part.node.inputs, _random_dout(part)) if runs_again(part) else None
+
+
 def too_large(point) -> list[Cause]:
     """Operations with more numbers than are nudged one by one, as far as a direction tells."""
     sentence = (
@@ -126,7 +151,7 @@ def too_large(point) -> list[Cause]:
     )
     found = []
     for part in point.walk.parts:
-        known = part.tensor.dtype.kind != "f" or not _too_many(part) or of_lookup(part) is not None
+        known = part.tensor.dtype.kind != "f" or not too_many(part) or of_lookup(part) is not None
         if known or has_options(part) or not repeats(part):
             continue
         if not agrees_along(loss_alone(part), part.grad):
@@ -166,7 +191,7 @@ def _case(part: Part, right: np.ndarray, others: dict[int, np.ndarray]) -> Case:
 def _off_kinks(part: Part, siblings: list[Part]) -> Case | None:
     """The same mistake beside the kinks that it is on, if it is one there as well: between slopes
     that differ no number is due that it could be told by."""
-    if not (_runs_again(part) and is_on_one(part)):
+    if not (runs_again(part) and is_on_one(part)):
         return None
     there = _at(part, siblings, _inputs_aside(part), part.dout)
     return None if there is None or close(there.wrong, there.right) else there
@@ -175,8 +200,7 @@ def _off_kinks(part: Part, siblings: list[Part]) -> Case | None:
 def _elsewhere(part: Part, siblings: list[Part]) -> Case | None:
     """The same backward where a random dout arrives, and other numbers go in if it is wrong of
     these as well; None where what is right is not known."""
-    size = float(np.abs(part.dout).max(initial=0)) or 1.0
-    dout = size * stream(1).standard_normal(part.dout.shape)
+    dout = _random_dout(part)
     for inputs in (other_inputs(part), part.node.inputs):
         there = _at(part, siblings, inputs, dout)
         if there and (inputs is part.node.inputs or not close(there.wrong, there.right)):
@@ -184,11 +208,16 @@ def _elsewhere(part: Part, siblings: list[Part]) -> Case | None:
     return None
 
 
+def _random_dout(part: Part) -> np.ndarray:
+    size = float(np.abs(part.dout).max(initial=0)) or 1.0
+    return size * stream(1).standard_normal(part.dout.shape)
+
+
 @np.errstate(all="ignore")  # of infinities that are masked
 def _at(part: Part, siblings: list[Part], inputs: tuple, dout: np.ndarray) -> Case | None:
     """The contribution for these inputs and this dout, where what is right of it is known."""
     there, *beside = (rerun(each, inputs, dout) for each in (part, *siblings))
-    right, *others = (_right_alone(each) if each else None for each in (there, *beside))
+    right, *others = (right_alone(each) if each else None for each in (there, *beside))
     if right is None or not np.isfinite(right).all():
         return None
     known = {p.place: other for p, other in zip(siblings, others) if other is not None}
@@ -196,7 +225,7 @@ def _at(part: Part, siblings: list[Part], inputs: tuple, dout: np.ndarray) -> Ca
 
 
 def _owed(part: Part, dout: np.ndarray, like: np.ndarray | None = None) -> np.ndarray | None:
-    return None if _too_many(part) else _alone(part._replace(dout=dout), like)
+    return None if too_many(part) else derivative(part._replace(dout=dout), like)
 
 
 def _instead(
@@ -213,46 +242,9 @@ def _instead(
         with np.errstate(all="ignore"):
             out = run(None).data
             fits = out.shape == dout.shape and np.isfinite(out).all()
-            return _gradient(Loss(run, (mine,), dout), mine, like) if fits else None
+            return gradient_like(Loss(run, (mine,), dout), mine, like) if fits else None
     except Exception:  # noqa: BLE001  it does not take them, and may say so in any way
         return None
-
-
-def _too_many(part: Part) -> bool:
-    """Whether nudging each entry of its input would take long: all of it runs for each."""
-    size = part.tensor.size
-    return size > TOO_MANY and size * (size + part.out.size) > AT_MOST
-
-
-def _right_alone(part: Part) -> np.ndarray | None:
-    """What this contribution should be, by this operation alone; None where that cannot be told.
-
-    On kinks and at corners several are right, and the one that it gave may be one of them. Of many
-    numbers the one that it gave is taken, if it is the slope along a random direction.
-    """
-    if part.tensor.size > MANY and _agrees_along(part):
-        return part.grad
-    right = of_lookup(part) if part.tensor.size > MANY else None
-    if right is None and not _too_many(part) and repeats(part):
-        right = _as_far_as_nudges_tell(part)
-    if right is not None and has_options(part):
-        true, stated, _ = stated_gradient(part)
-        right = stated if close(right, true) else right - (true - stated)  # which leaves rounding
-    if right is None or close(part.grad, right):
-        return right
-    # The complex step leaves as much as that out of var.
-    same = close(part.grad, right, 1e-6) and _agrees_along(part)
-    return part.grad if same or takes_a_side(part, right) or _is_of_a_piece(part, right) else right
-
-
-def _agrees_along(part: Part) -> bool:
-    """Whether what it gave is the slope along a random direction, as far as one can ask for it."""
-    asked = part.tensor.dtype.kind == "f" and not has_options(part) and repeats(part)
-    return asked and agrees_along(loss_alone(part), part.grad)
-
-
-def _runs_again(part: Part) -> bool:
-    return part.tensor.dtype.kind == "f" and not _too_many(part) and repeats(part)
 
 
 def _right_in_total(point, part: Part) -> np.ndarray | None:
@@ -263,68 +255,6 @@ def _right_in_total(point, part: Part) -> np.ndarray | None:
     total -= point.missing[point.places[part.tensor]]
     given = [p.grad for p in point.walk.parts if p.tensor is part.tensor and p is not part]
     return total - sum(given)
-
-
-def _alone(part: Part, like: np.ndarray | None = None) -> np.ndarray | None:
-    """The derivative of one operation by itself, or None when its forward cannot be run again."""
-    loss = loss_alone(part)
-    return _gradient(loss, *loss.tensors, like) if repeats(part) else None
-
-
-@np.errstate(all="ignore")  # infinity less infinity, of what is masked
-def _as_far_as_nudges_tell(part: Part) -> np.ndarray:
-    """The same; where they are too coarse to tell it from what backward made, that."""
-    loss = loss_alone(part)
-    right, noise = measured(loss, *loss.tensors)
-    return np.where(np.abs(part.grad - right) <= 8 * noise, part.grad, right)
-
-
-def repeats(part: Part) -> bool:
-    """Whether its forward, run again alone, gives the same bits."""
-    loss = loss_alone(part)
-    with contextlib.suppress(Exception):  # it is not the same function at every call
-        return same_bits(loss.fn(*loss.tensors).data, part.out)
-    return False
-
-
-def loss_alone(part: Part) -> Loss:
-    """What arrives at its output times what it answers, as a function of its input."""
-    node = part.node
-    inputs = [Tensor(v.data) if isinstance(v, Tensor) else v for v in node.inputs]
-
-    def run(_) -> Tensor:
-        return Tensor(node.forward(*map(plain, inputs), **node.options)[0])
-
-    return Loss(run, (inputs[part.place],), part.dout)
-
-
-class _Alone(NamedTuple):
-    """One operation by itself, with what `is_of_a_piece` asks a `Point` for."""
-
-    loss: Loss
-    checked: list[Tensor]
-    grads: list[np.ndarray]
-    noise: float
-    original: dict[Tensor, np.ndarray]
-
-    def line(self, tensor: Tensor, index=None, direction=None) -> Line:
-        return Line(self.loss, tensor, index, direction)
-
-
-def _is_of_a_piece(part: Part, right: np.ndarray) -> bool:
-    """Whether backward is right a little beside where its input stands."""
-    wrong = np.argwhere(np.abs(part.grad - right) > 1e-7 * np.abs(right).max(initial=0))
-    if part.tensor.dtype.kind != "f" or not np.isfinite(part.grad).all() or not len(wrong):
-        return False
-    loss = loss_alone(part)
-    with holding(list(loss.tensors)):
-        point = _Alone(loss, list(loss.tensors), [part.grad], loss.rounding(), {})
-        return is_of_a_piece(point, [Place(0, tuple(at)) for at in wrong])
-
-
-def _gradient(loss: Loss, tensor: Tensor, like: np.ndarray | None) -> np.ndarray | None:
-    """Each entry nudged; None where along one direction already it is not what is hoped for."""
-    return gradient(loss, tensor) if like is None or may_be(loss, tensor, like) else None
 
 
 def rounded(part: Part) -> Cause:

@@ -7,9 +7,10 @@ from itertools import product
 
 import numpy as np
 
+from scratch_embed.gradcheck.alone import loss_alone, repeats
 from scratch_embed.gradcheck.beside import no_slopes
 from scratch_embed.gradcheck.data import moved, to_others
-from scratch_embed.gradcheck.diagnose import diagnose, loss_alone, repeats
+from scratch_embed.gradcheck.diagnose import diagnose
 from scratch_embed.gradcheck.nudged import agrees_along
 from scratch_embed.gradcheck.numeric import central, stream, ways
 from scratch_embed.gradcheck.point import Point

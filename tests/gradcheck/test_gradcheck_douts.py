@@ -104,3 +104,48 @@ def test_attention_to_equal_tokens_of_large_numbers_whose_gradients_are_rests_of
     assert gradcheck(F.attention, q, k, v, mode=mode).passed
     wrong = gradcheck(clipped_attention(), q, k, v, mode=mode)
     assert not wrong.passed and wrong.causes[0].op == "attention"
+
+
+IDS = np.array([1, 2, 1, 0, 1])
+
+
+def _scattered(ids, dout):
+    dE = np.zeros((4, 3))
+    np.add.at(dE, ids, dout)
+    return dE
+
+
+@pytest.mark.parametrize(
+    "behind", [F.sum, F.mean, lambda x: F.sum(x, axis=0)], ids=["sum", "mean", "sum of rows"]
+)
+@pytest.mark.parametrize(
+    ("backward", "cause"),
+    [
+        (lambda dout, _: _scattered(IDS[::-1], dout), "reversed scatter"),
+        (lambda dout, _: _scattered(IDS, np.full_like(dout, dout.mean(0))), "local derivative"),
+    ],
+    ids=["reversed", "of a mean"],
+)
+def test_rows_that_are_exchanged_where_all_arrive_alike(backward, cause, behind):
+    """Which row of dout goes where nobody sees behind a sum: every one is the same."""
+    rows = differentiable(lambda E: (E[IDS], ()), backward, name="rows")
+    E = Tensor(np.random.default_rng(0).standard_normal((4, 3)), requires_grad=True)
+    for mode in ("elementwise", "directional"):
+        report = gradcheck(lambda E: behind(rows(E)), E, mode=mode)
+        assert not report.passed and report.rows_agree
+        assert (report.cause, report.causes[0].op) == (cause, "rows")
+        assert "wrong for another dout" in report.problems[0]
+
+
+@pytest.mark.parametrize("x", [np.zeros((3, 4)), np.ones((3, 4)), 300 * np.eye(3, 4)])
+def test_what_is_right_for_every_dout_is_right_behind_a_sum(x):
+    for fn in (F.relu, F.tanh, F.softmax, F.layer_norm, F.log_softmax, lambda x: x @ x.T):
+        assert gradcheck(lambda x, fn=fn: fn(x).sum(), Tensor(x, requires_grad=True)).agrees
+    bag = differentiable(lambda x: (x.max(0), x), _one_of_the_largest, name="largest")
+    assert gradcheck(lambda x: bag(x).mean(), Tensor(x, requires_grad=True)).agrees
+
+
+def _one_of_the_largest(dout, x):
+    dx = np.zeros_like(x)
+    dx[x.argmax(0), np.arange(x.shape[1])] = dout
+    return dx
