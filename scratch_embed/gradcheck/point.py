@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from scratch_embed.gradcheck import surrogates
-from scratch_embed.gradcheck.again import left_behind, once_only
+from scratch_embed.gradcheck.again import left_behind, once_only, writer
 from scratch_embed.gradcheck.beside import misshapen, right_beside
 from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.data import reach
@@ -174,7 +174,7 @@ class Point:
         try:
             self.grads = gradients(self.out, self.cotangent, self.checked)
         except ValueError as error:
-            self.broken = misshapen(self.out, self.cotangent)
+            self.broken = misshapen(self.out, self.cotangent) or self._writes()
             if self.broken is None:
                 raise
             self.problems.append(str(error))
@@ -199,6 +199,14 @@ class Point:
             behind = [] if self.drifts or self.crooked else left_behind(self.walk.parts)
             self.crooked += behind
             self.problems += [f"{half(c.op)} is right until {c.op} runs again" for c in behind]
+
+    def _writes(self) -> Cause | None:
+        """Whose backward writes to a dout that is read-only, as behind a sum."""
+        try:
+            overwrites = walk(self.out, self.cotangent).overwrites  # which lends copies
+        except BackwardFailed:
+            return None
+        return writer(overwrites[0]) if overwrites else None
 
     def _unused(self, rng) -> list[str]:
         """Tensors that fn does not look at, whose slopes of 0 would agree with any backward."""

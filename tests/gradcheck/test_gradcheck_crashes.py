@@ -239,3 +239,14 @@ def test_a_backward_that_answers_with_no_array_is_a_verdict_with_a_cause(what, a
     report = gradcheck(double, leaf(4, 3, name="x"))
     assert (report.passed, report.cause) == (False, "no array")
     assert f"backward of double hands x a {what}, which is no array of numbers" in str(report)
+
+
+def test_a_backward_that_writes_to_dout_is_named_behind_a_sum_where_dout_is_read_only():
+    def doubled(dout, _):
+        dout *= 2
+        return dout
+
+    double = differentiable(lambda x: (2 * x, ()), doubled, name="double")
+    x = Tensor(np.ones((2, 3)), requires_grad=True)
+    report = gradcheck(lambda x: double(x).sum(), x)
+    assert not report.passed and "backward of double writes into dout" in report.causes[0].sentence
