@@ -104,7 +104,11 @@ def _without_arrays(value, where: str, arrays: dict[str, np.ndarray]):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"{where} is a {type(value).__name__}; a checkpoint holds arrays, numbers, ...")
+    way = next((name for name in ("state_dict", "numpy") if hasattr(value, name)), None)
+    raise TypeError(
+        f"{where} is of type {type(value).__name__}; a checkpoint holds arrays, numbers, strings, "
+        f"None, and lists and dicts of them{way and f': give its {way}()' or ''}"
+    )
 
 
 def _entry_name(where: str, arrays: Mapping) -> str:

@@ -27,6 +27,7 @@ from scratch_embed.ending import ended
 from scratch_embed.files import alone_in
 from scratch_embed.training.run import (
     CHECKPOINT,
+    SHOWN,
     Run,
     computing,
     finished,
@@ -177,12 +178,24 @@ def _warned_in_a_sentence() -> Iterator[None]:
 
 
 def _check_needs(made, argv: Sequence[str], options: argparse.Namespace, needs: Mapping) -> None:
-    unset = argparse.Namespace(**dict.fromkeys(vars(options)))  # None gives way to no default
-    for name, value in vars(_read(made, argv, unset)).items():
+    for name, value in _given(made, argv, options).items():
         other, wanted = needs.get(name, (None, None))
         if other and value is not None and getattr(options, other) != wanted:
             flag = name.replace("_", "-")
             made.error(f"--{flag} means nothing without --{other} {wanted}: leave it out")
+
+
+def _given(made, argv: Sequence[str], options: argparse.Namespace) -> dict:
+    """Each option as it was given; None where it was not."""
+    unset = argparse.Namespace(**dict.fromkeys(vars(options)))  # None gives way to no default
+    return vars(_read(made, argv, unset))
+
+
+def _go_on_showing(options: argparse.Namespace, given: dict, shown) -> None:
+    """What is shown of a resumed run is what was, if nothing else is asked for."""
+    for name, value in shown.items() if isinstance(shown, dict) else ():
+        if name in SHOWN and given.get(name, "") is None and type(value) in (str, float, list):
+            setattr(options, name, value)
 
 
 def _read(made: argparse.ArgumentParser, argv: Sequence[str], into=None) -> argparse.Namespace:
@@ -217,7 +230,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
             f"--out begins beside it. To begin anew there, remove {options.out / CHECKPOINT}."
         )
     if saved:
-        begun = saved.pop("options", None)
+        begun, shown = saved.pop("options", None), saved.pop("shown", None)
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
             made.error(f"{options.out} holds no checkpoint of {made.prog}")
         for name, value in begun.items():
@@ -227,6 +240,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
         print(f"Going on with the run in {options.out}: {', '.join(chosen) or 'as by default'}.")
         made.set_defaults(**begun)
         options = _read(made, argv)
+        _go_on_showing(options, _given(made, argv, options), shown)
         for name, value in computing(options).items():
             if value != begun[name]:
                 made.error(

@@ -32,7 +32,8 @@ BEGUN = f"{IDS}.begun"  # the options of a run that has not saved yet, for it re
 WRITTEN = (*ENDED, IDS, NEW_IDS, BEGUN, "results.png")
 READ = ("text", "vectors", "similarity", "analogies")  # options that name a file to be read
 # These say where a run lies and what to show of it; all other options say what it computes.
-PLACES = ("out", "resume", "prompt", "formats", "save_every")
+SHOWN = ("prompt", "formats", "save_every")  # a resumed run may be given others of these
+PLACES = ("out", "resume", *SHOWN)
 
 
 class Run:
@@ -90,13 +91,13 @@ class Run:
         """Write the options down before anything is read, for a `--resume` that comes before the
         first checkpoint."""
         with replacing(self.options.out / BEGUN) as temporary:
-            said = json.dumps({"options": computing(self.options)})
+            said = json.dumps({"options": computing(self.options), "shown": shown(self.options)})
             temporary.write_text(said + "\n", encoding="utf-8")
 
     def save(self, **parts) -> None:
         """Write the checkpoint: all that `--resume` needs to go on to the same bits."""
-        options = computing(self.options)
-        checkpoint.save(self.options.out / CHECKPOINT, options=options, **parts)
+        options = {"options": computing(self.options), "shown": shown(self.options)}
+        checkpoint.save(self.options.out / CHECKPOINT, **options, **parts)
         (self.options.out / BEGUN).unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
@@ -163,6 +164,11 @@ def computing(options: argparse.Namespace) -> dict:
         for name, value in vars(options).items()
         if name not in PLACES
     }
+
+
+def shown(options: argparse.Namespace) -> dict:
+    """The options that a resumed run keeps where it is given no others."""
+    return {name: value for name, value in vars(options).items() if name in SHOWN}
 
 
 def maker(folder: Path) -> str | None:
@@ -241,7 +247,8 @@ def _digest(path: Path) -> str | None:
 
 
 def begun_with(folder: Path) -> dict | None:
-    """The options of a run that began in a folder and has not saved yet; None where there is none.
+    """The "options" of a run that began in a folder and has not saved yet, and what is "shown" of
+    it; None where there is none.
 
     Raises ValueError for a file of that name that no run can have written.
     """
@@ -249,24 +256,25 @@ def begun_with(folder: Path) -> dict | None:
     if not path.is_file():
         return None
     try:
-        options = from_json(read_bytes(path).decode("utf-8"))["options"]
+        begun = from_json(read_bytes(path).decode("utf-8"))
+        options = begun["options"]
     except (ValueError, LookupError, TypeError):
         options = None
     if not isinstance(options, dict):
         raise _written_by_nobody(path)
-    return options
+    return {"options": options, "shown": begun.get("shown")}
 
 
 def load_run(folder: Path) -> dict:
     """The checkpoint in a folder; empty, and said, where there is none. Of a run that was stopped
     while it read its text the options alone, for what is saved then is of the one before."""
-    options = begun_with(folder)
+    begun = begun_with(folder)
     saved = (folder / CHECKPOINT).exists()
-    if options is not None:
+    if begun is not None:
         before = f" To go on with the one before it, remove {folder / BEGUN}." if saved else ""
         told = f"The run in {folder} had only begun to read its text, so it begins.{before}"
         print(told, flush=True)
-        return {"options": options}
+        return begun
     if saved:
         return checkpoint.load(folder / CHECKPOINT)
     print(f"Nothing is saved in {folder} yet, so this run begins.", flush=True)

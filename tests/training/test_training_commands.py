@@ -320,6 +320,22 @@ def test_a_stopped_run_says_again_where_it_lies_and_what_it_shows(tmp_path, monk
     assert (again.out, again.formats, again.save_every) == (Path("-x"), ["bin", "tsv"], 2)
 
 
+def test_a_resumed_run_shows_what_it_was_begun_with_if_it_is_given_nothing_else(tmp_path):
+    def begun(*words):
+        parser = made()
+        parser.add_argument("--formats", nargs="+", action="extend")
+        parser.add_argument("--prompt", default="The ")
+        return command.parse(parser, ["--out", str(tmp_path), *words])
+
+    run = begun("--formats", "bin", "--prompt", "A ", "--save-every", "2")
+    for keeps in (run.begin, run.save):  # also one that dies before its first checkpoint
+        keeps()
+        again = begun("--resume").options
+        assert (again.formats, again.prompt, again.save_every) == (["bin"], "A ", 2)
+        again = begun("--resume", "--formats", "txt", "--prompt", "The ").options
+        assert (again.formats, again.prompt, again.save_every) == (["txt"], "The ", 2)
+
+
 def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):
     assert parsed(tmp_path / "my runs").stopped("at step 3") == 130
     said = capsys.readouterr().out

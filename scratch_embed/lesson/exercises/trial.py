@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
@@ -171,7 +172,8 @@ class Trial:
         report = gradcheck(fn, *tensors.values(), name=name, seed=self._checks)
         if not report.passed:
             constants = {key: value for key, value in values.items() if not learns[key]}
-            wrong = _gradient_wrong(name, report, constants, self._known(name, mistakes, same))
+            known, arrives = self._known(name, mistakes, same), self._arriving(name)
+            wrong = _gradient_wrong(name, report, constants, known, arrives)
             wrong.result = _first_input_wrong(report, list(tensors))
             raise wrong
         _check_double(name, back(dout), report)
@@ -182,6 +184,12 @@ class Trial:
         self.found["gradients"] = (
             f"{self._entries} entries agree with finite differences, in {checks}"
         )
+
+    def _arriving(self, name: str) -> str:
+        """What the contract of a backward calls the gradient that arrives: its first argument."""
+        asked = getattr(self.yours, name, None)
+        first = next(iter(asked.signature.parameters), "") if asked else ""
+        return first if first.startswith("d") else "dout"
 
     def _was_right(self, name: str, mistakes: Mapping | None, same: Callable) -> None:
         if mistakes:  # else the arguments, which may be large, are not kept
@@ -235,8 +243,13 @@ class Trial:
             raise Wrong(f"{name} does not reach its target: {what}, is {told}")
         self.found[what] = told
 
-    def faster(self, name: str, readable: Callable, times: float, **arguments: Any) -> None:
-        """The function must be `times` as fast as a readable loop on the same arguments."""
+    def faster(
+        self, name: str, readable: Callable, times: float, because: str = "", **arguments: Any
+    ) -> None:
+        """The function must be `times` as fast as a readable loop on the same arguments.
+
+        because : what may be the reason, where it is not.
+        """
         if not self.timed:
             return
         yours = getattr(self.yours, name).yours
@@ -247,7 +260,7 @@ class Trial:
         shown = f"{ratio:,.0f}" if ratio >= times or ratio < 0.9 * times else f"{ratio:.3g}"
         pace = f"{shown} times as fast as the readable loop, {times:g} asked"
         if ratio < times:
-            raise Wrong(f"{name} is right, but slow: {pace}")
+            raise Wrong(f"{name} is right, but slow: {pace}{because}")
         self.found["speed"] = f"{1e3 * fast:.2f} ms, {pace}"
 
     def _seconds(self, function: Callable, arguments: dict) -> float:
@@ -299,13 +312,18 @@ def _first_input_wrong(report, names: list[str]) -> int | None:
 
 
 def _gradient_wrong(
-    name: str, report, constants: Mapping[str, Any], known: str | tuple | None
+    name: str, report, constants: Mapping[str, Any], known: str | tuple | None, arrives: str
 ) -> Wrong:
-    """What a gradcheck report tells a learner: the mistake by name, the table, and where."""
+    """What a gradcheck report tells a learner: the mistake by name, the table, and where.
+
+    arrives : what the contract calls dout, as dloss.
+    """
     known, pattern = known if isinstance(known, tuple) else (known, None)
     causes = [cause for cause in report.causes if cause.name != "local derivative"]
     sentence = known or (causes[0].sentence if causes else None)
-    amiss = [f"amiss: {problem}" for problem in report.problems]
+    sentence = sentence and re.sub(r"\bdout\b", arrives, sentence)
+    problems = (re.sub(r"\bdout\b", arrives, problem) for problem in report.problems)
+    amiss = [f"amiss: {problem}" for problem in problems]
     table = [report.table(ROWS_SHOWN), *report.remarks(), *amiss]
     return Wrong(
         sentence or f"the gradient of {name} is not what finite differences say",

@@ -175,7 +175,7 @@ FIRST = [
          "p[np.arange(len(targets)), targets] += 1", "does not take 1 away at the target"),
         ("every row", "p[np.arange(len(targets)), targets] -= 1", "p[:, targets] -= 1",
          "from every row at every target"),
-        ("dloss ignored", "dloss * p", "p", "does not multiply by dout what"),
+        ("dloss ignored", "dloss * p", "p", "does not multiply by dloss what"),
         ("sign", "return dloss", "return -dloss", "has the wrong sign"),
         ("overflow", "np.exp(logits - logits.max(axis=1, keepdims=True))", "np.exp(logits)",
          "is nan"),
