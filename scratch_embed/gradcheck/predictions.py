@@ -21,6 +21,7 @@ from scratch_embed.look.numbers import told_apart
 # of two a product keeps its digits, so a right backward answers with the same ones.
 MULTIPLES = {"-2^40": -(2.0**40), "2^-40": 2.0**-40}
 SAME = 1e-5  # of an answer that is the sum of two others: it may have been computed in float32
+STEEP = 50  # times dout: more than that nudges make of a slope that has no end
 
 
 class Case(NamedTuple):
@@ -82,7 +83,11 @@ def not_finite(case: Case) -> str | None:
     if not len(bad):
         return None
     at, place = ", ".join(map(str, bad[0])), tuple(bad[0])
-    return f"{case.wrong[place]} at [{at}], where nudging its forward gives {case.right[place]:.3g}"
+    given, right = case.wrong[place], case.right[place]
+    steep = np.isinf(given) and given * right > 0 and abs(right) > STEEP * np.abs(case.dout).max()
+    more = "; the slope may be infinite there, as that of a root is at 0: check beside it"
+    told = f"{given} at [{at}], where nudging its forward gives {right:.3g}"
+    return told + more if steep else told
 
 
 def nothing(case: Case) -> str | None:

@@ -118,6 +118,11 @@ def test_an_infinite_slope_is_told_beside_what_a_nudge_gives():
     with np.errstate(all="ignore"):
         (cause,) = gradcheck(root, leaf(0.0, 1.0)).causes
     assert "inf at [0], where nudging its forward gives" in cause.sentence
+    assert "may be infinite there" in cause.sentence
+    broken = differentiable(lambda x: (x * x, x), lambda dout, x: dout * x / (x * x), name="square")
+    with np.errstate(all="ignore"):
+        (cause,) = gradcheck(broken, leaf(0.0, 1.0)).causes
+    assert "nan at [0], where" in cause.sentence and "infinite" not in cause.sentence
 
 
 def _skips_rows(dout, shape):
