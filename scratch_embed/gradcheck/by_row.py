@@ -144,7 +144,7 @@ def _groups(case: Case, count: int) -> Iterator[tuple[str, np.ndarray]]:
 def reversed_ids(case: Case) -> str | None:
     """dout[n] added to the row of id N - 1 - n."""
     ids, values = rows(case)
-    return "" if case.is_like(added(case, ids[::-1], values)) else None
+    return "" if len(ids) and case.is_like(added(case, ids[::-1], values)) else None
 
 
 def swapped_axes(case: Case) -> str | None:
@@ -162,7 +162,7 @@ def shifted(case: Case) -> str | None:
     for by in (1, -1):
         around = np.roll(case.right, by, axis=0) if count > 2 else np.zeros(0)  # two: an exchange
         held = added(case, np.clip(ids + by, 0, count - 1), values)
-        if case.is_like(around) or case.is_like(held):
+        if case.is_like(around) or len(ids) and case.is_like(held):
             return f"row v has what belongs to row v {'-' if by > 0 else '+'} 1"
         if len(ids) and case.is_like(added(case, ids, np.roll(values, by, axis=0))):
             return "each id is paired with the gradient of its neighbour in the batch"

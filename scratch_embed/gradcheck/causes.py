@@ -31,6 +31,11 @@ class Hypothesis(NamedTuple):
     sentence: str
 
 
+NOT_LINEAR = (
+    "{half} is not linear in dout: {detail}. A backward multiplies dout by what forward saved, "
+    "and neither squares it nor clips it nor leaves out what is small"
+)
+
 HYPOTHESES = [
     Hypothesis(
         "state outside",
@@ -39,6 +44,7 @@ HYPOTHESES = [
         "than in saved, in a global or an attribute, and every use writes it anew",
     ),
     Hypothesis("not a number", p.not_finite, "{half} hands {to} {detail}"),
+    Hypothesis("dout not linear", p.nothing_of_this, NOT_LINEAR),
     Hypothesis(
         "missing path",
         p.nothing,
@@ -251,8 +257,7 @@ HYPOTHESES = [
     Hypothesis(
         "dout not linear",
         p.not_linear,
-        "{half} is not linear in dout: {detail}. A backward multiplies dout by what forward saved, "
-        "and neither squares it nor clips it nor leaves out what is small",
+        NOT_LINEAR,
     ),
     Hypothesis(
         "wrong weights",

@@ -12,6 +12,7 @@ LINEAR = {predictions.not_linear, layouts.memory_order}
 ASKED = LINEAR | {
     predictions.outside,
     predictions.not_finite,
+    predictions.nothing_of_this,
     predictions.ignores_dout,
     predictions.dout_cut_off,
 }

@@ -90,6 +90,11 @@ def not_finite(case: Case) -> str | None:
     return told + more if steep else told
 
 
+def nothing_of_this(case: Case) -> str | None:
+    """All zeros, and not so for another dout: what is small is lost, or what is negative."""
+    return None if case.wrong.any() else not_linear(case)
+
+
 def nothing(case: Case) -> str | None:
     """All zeros."""
     return None if case.wrong.any() else ""

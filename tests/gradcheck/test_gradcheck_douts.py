@@ -106,6 +106,16 @@ def test_attention_to_equal_tokens_of_large_numbers_whose_gradients_are_rests_of
     assert not wrong.passed and wrong.causes[0].op == "attention"
 
 
+@pytest.mark.parametrize("cut", [lambda d: max(d, 0.0), int, lambda d: np.clip(d, 0, 1)])
+def test_all_zeros_for_this_dout_are_no_missing_path_and_no_shift(cut):
+    total = differentiable(
+        lambda x: (x.sum(), x.shape), lambda d, shape: np.full(shape, float(cut(float(d))))
+    )
+    x = Tensor(np.random.default_rng(5).standard_normal((3, 4)), requires_grad=True)
+    for seed in range(4):
+        assert gradcheck(total, x, seed=seed).cause == "dout not linear"
+
+
 IDS = np.array([1, 2, 1, 0, 1])
 
 
