@@ -25,6 +25,7 @@ from scratch_embed.tensor import Tensor, tape
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
 AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
 ASIDE = 1e-3  # how far beside a point a kink is behind us
+FAINT = 1e-6  # of the cotangent: so little may come from an operation that passes for right
 LOST = 1e-9  # of the cotangent: of a smaller slope the last digits of 1 may be all that is left
 
 
@@ -194,13 +195,14 @@ def _are_paid_together(parts: list[Part], noise: float) -> bool:
 
 def hidden(point) -> list[Cause]:
     """Tensors whose gradient is not what nudging says, with every operation right by itself."""
-    found = []
+    found, least = [], FAINT * float(np.abs(point.cotangent).max(initial=0))
     for position, tensor in enumerate(point.checked):
         if tensor.size > TOO_MANY:
             continue
         right = gradient(point.loss, tensor) - point.missing[position]
-        left = np.abs(point.grads[position] - right).max(initial=0)  # by rounding, it may be
-        if left > point.remainder[position] and not close(point.grads[position], right, 1e-6):
+        grad, rest = point.grads[position], point.remainder[position]  # by rounding, it may be
+        left = np.abs(grad - right).max(initial=0)
+        if left > max(least, rest) and not close(grad, right, 1e-6):
             sentence = (
                 f"{point.name(position)} also moves the output on a way that the tape does not "
                 "know, such as an array that a function closes over; every operation on the tape "

@@ -16,11 +16,11 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.beside import no_slopes, wrong_aside
-from scratch_embed.gradcheck.causes import Cause, half
+from scratch_embed.gradcheck.beside import wrong_aside
+from scratch_embed.gradcheck.causes import Cause
 from scratch_embed.gradcheck.data import check_tensors, holding
-from scratch_embed.gradcheck.diagnose import diagnose, wrong_for_another_dout
-from scratch_embed.gradcheck.elsewhere import look_elsewhere
+from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.elsewhere import look_elsewhere, look_without_sums
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -36,10 +36,6 @@ SEEN_THERE = 50  # entries of each tensor, where one look has shown that somethi
 NOT_BESIDE = (
     "a little beside this point, off the kinks that hide it here, the gradient of {} is not the "
     "slope along a random direction: check there"
-)
-FOR_THIS_ALONE = (
-    "{} is right where the same arrives at many places, as behind a sum, and wrong for another "
-    "dout: check the operation without what follows it"
 )
 
 
@@ -112,13 +108,13 @@ def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Repo
     if report.passed and (report.blind or report.excused):
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
     elif report.passed:
-        look_elsewhere(
-            point, report, lambda it: judged(it, places=_entries(it, SEEN_THERE, stream(0)))
-        )
-        if report.passed and not (point.coarse or no_slopes(point)):
-            report.causes = wrong_for_another_dout(point)
-            ops = dict.fromkeys(half(cause.op) for cause in report.causes)
-            report.problems += map(FOR_THIS_ALONE.format, ops)
+
+        def seen(there: Point) -> Report:
+            return judged(there, places=_entries(there, SEEN_THERE, stream(0)))
+
+        look_elsewhere(point, report, seen)
+        if report.passed:
+            look_without_sums(point, report, seen)
     if not report.agrees and not report.causes or point.coarse and not report.told:
         report.causes = _causes(point, report)
     return report

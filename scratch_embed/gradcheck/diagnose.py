@@ -42,7 +42,7 @@ from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.rerun import other_inputs, rerun, with_inputs
 from scratch_embed.gradcheck.surrogates import has_options
 from scratch_embed.gradcheck.walk import Part, of_lookup, plain, rounds
-from scratch_embed.tensor import Tensor
+from scratch_embed.tensor import Node, Tensor
 
 MOST = 3  # causes named
 
@@ -121,15 +121,12 @@ def _inputs_aside(part: Part) -> tuple:
     return with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
 
 
-def wrong_for_another_dout(point) -> list[Cause]:
-    """Operations at which the same arrives at many places, as behind a sum, and whose backward is
-    right for this alone: rows of dout may be exchanged there, or taken from a mean."""
-    there = {id(p): _where_a_random_dout_arrives(p) for p in point.walk.parts if _is_alike(p.dout)}
-    wrong = {part.node.line for part in there.values() if part and not is_right_along(part)}
-    other = copy.copy(point)
-    parts = [there.get(id(part)) for part in point.walk.parts if part.node.line in wrong]
-    other.walk = point.walk._replace(parts=[part for part in parts if part is not None])
-    return wrong_operations(other)[:MOST] if wrong else []
+def where_alike(point) -> list[Node]:
+    """Operations at which the same arrives at many places, as behind a sum, and whose backward may
+    be right for this alone: rows of dout may be exchanged there, or taken from a mean."""
+    alike = {id(part): _where_a_random_dout_arrives(part) for part in point.walk.parts}
+    wrong = [p for p in point.walk.parts if (it := alike[id(p)]) and not is_right_along(it)]
+    return list({part.node.line: part.node for part in wrong}.values())
 
 
 def _is_alike(dout: np.ndarray) -> bool:
@@ -140,7 +137,8 @@ def _is_alike(dout: np.ndarray) -> bool:
 
 
 def _where_a_random_dout_arrives(part: Part) -> Part | None:
-    return rerun(part, part.node.inputs, _random_dout(part)) if runs_again(part) else None
+    alike = _is_alike(part.dout) and runs_again(part)
+    return rerun(part, part.node.inputs, _random_dout(part)) if alike else None
 
 
 def too_large(point) -> list[Cause]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from scratch_embed.gradcheck.alone import loss_alone, repeats
 from scratch_embed.gradcheck.beside import no_slopes
-from scratch_embed.gradcheck.data import moved, to_others
-from scratch_embed.gradcheck.diagnose import diagnose
+from scratch_embed.gradcheck.causes import half
+from scratch_embed.gradcheck.data import holding, moved, to_others
+from scratch_embed.gradcheck.diagnose import diagnose, where_alike
 from scratch_embed.gradcheck.nudged import agrees_along
 from scratch_embed.gradcheck.numeric import central, stream, ways
 from scratch_embed.gradcheck.point import Point
@@ -18,7 +19,7 @@ from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.gradcheck.rerun import reads_arguments_only
 from scratch_embed.gradcheck.walk import Part, answers, same_bits
-from scratch_embed.tensor import Tensor
+from scratch_embed.tensor import Node, Tensor, differentiable
 
 LOOKS = 3  # directions: along one of them a mistake may add up to little
 ROUGHLY = 1e-5  # of what the entries make of a slope: what is off by more is looked at closely
@@ -26,6 +27,10 @@ AMISS = (
     "at other numbers, 0.6 to 0.9 times these and some 0.1 further from 0, the gradient of {} is "
     "not the slope: a factor that is 1 here, or a term that is 0, may be left out; check at random "
     "numbers"
+)
+FOR_THIS_ALONE = (
+    "{} is right where the same arrives at many places, as behind a sum, and wrong for another "
+    "dout: check the operation without what follows it"
 )
 
 
@@ -48,6 +53,40 @@ def look_elsewhere(point: Point, report: Report, seen: Callable[[Point], Report]
         if wrong and any(_is_wrong(part, *before) for before, part in zip(here, there.walk.parts)):
             report.problems += map(AMISS.format, dict.fromkeys(wrong))
             report.causes = diagnose(there)
+
+
+def look_without_sums(point: Point, report: Report, seen: Callable[[Point], Report]) -> None:
+    """Add to the report of a point what operations show by themselves, at which the same arrives at
+    many places.
+
+    seen : as above.
+    """
+    if point.coarse or no_slopes(point):
+        return
+    for node in where_alike(point):
+        fn, tensors = _by_itself(node)
+        with holding(tensors):
+            there = Point(fn, tuple(tensors), stream(0))
+            if no_slopes(there) or all(row.passed for row in seen(there).rows):
+                continue
+            report.causes += diagnose(there)
+            report.problems.append(FOR_THIS_ALONE.format(half(node.name)))
+
+
+def _by_itself(node: Node) -> tuple[Callable[..., Tensor], list[Tensor]]:
+    """One operation as a function of those of its inputs that learn, and these."""
+    how = {name: getattr(node, name) for name in ("broadcasts", "selective", "reads")}
+    run = differentiable(node.forward, node.backward, name=node.name, **how)
+    leaves = {
+        id(value): Tensor(value.data, requires_grad=True, name=value.name)
+        for value in node.inputs
+        if isinstance(value, Tensor) and value.requires_grad and value.dtype.kind == "f"
+    }
+
+    def fn(*_) -> Tensor:
+        return run(*(leaves.get(id(value), value) for value in node.inputs), **node.options)
+
+    return fn, list(leaves.values())
 
 
 def _may_be_right(point: Point, rng: np.random.Generator) -> bool:
