@@ -157,6 +157,19 @@ def test_what_is_right_for_every_dout_is_right_behind_a_sum(x):
     assert gradcheck(lambda x: (x**3).mean(), bends).passed
 
 
+def test_ties_are_no_mistake_of_what_is_behind_a_sum():
+    def put_back(dout, order):
+        dx = np.empty_like(dout)
+        dx[order] = dout
+        return dx
+
+    ranks = differentiable(lambda x: (np.sort(x), np.argsort(x, kind="stable")), put_back)
+    for numbers in ([0, 0, 0, 0, -0.88], [1, 1, 1, 2, 2], [0.5] * 6):
+        for mode in ("elementwise", "directional"):
+            x = Tensor(np.array(numbers), requires_grad=True)
+            assert gradcheck(lambda x: ranks(x).mean(), x, mode=mode).passed
+
+
 def _one_of_the_largest(dout, x):
     dx = np.zeros_like(x)
     dx[x.argmax(0), np.arange(x.shape[1])] = dout
