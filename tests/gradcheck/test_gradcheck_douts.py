@@ -166,7 +166,7 @@ def test_ties_are_no_mistake_of_what_is_behind_a_sum():
     ranks = differentiable(lambda x: (np.sort(x), np.argsort(x, kind="stable")), put_back)
     for numbers in ([0, 0, 0, 0, -0.88], [1, 1, 1, 2, 2], [0.5] * 6):
         for mode in ("elementwise", "directional"):
-            x = Tensor(np.array(numbers), requires_grad=True)
+            x = Tensor(np.array(numbers, float), requires_grad=True)
             assert gradcheck(lambda x: ranks(x).mean(), x, mode=mode).passed
 
 
