@@ -16,13 +16,31 @@ def matmul_forward(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, MatmulSave
     """out = a @ b                 (..., n, k), (..., k, m) -> (..., n, m)
 
     Leading axes broadcast; a 1-D operand is a row on the left and a column on the right, as in
-    NumPy. Raises NumPy's ValueError for shapes that do not fit.
+    NumPy. Raises ValueError for shapes that do not fit.
 
     >>> matmul_forward(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))[0].tolist()
     [[11.0]]
     """
     a, b = np.asarray(a), np.asarray(b)
-    return a @ b, MatmulSaved(a, b)
+    try:
+        return a @ b, MatmulSaved(a, b)
+    except ValueError:
+        raise ValueError(_unfit(a.shape, b.shape)) from None
+
+
+def _unfit(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    """Why there is no product of these shapes.
+
+    >>> _unfit((2, 3), (2, 3))
+    'a of shape (2, 3) @ b of shape (2, 3): a has 3 columns, and b 2 rows; they must be as many'
+    """
+    told = f"a of shape {a} @ b of shape {b}"
+    if not a or not b:
+        return f"{told}: a number is no matrix; write a * b"
+    columns, rows = a[-1], b[-2] if len(b) > 1 else b[0]
+    if columns == rows:
+        return f"{told}: the axes before the last two do not broadcast"
+    return f"{told}: a has {columns} columns, and b {rows} rows; they must be as many"
 
 
 def matmul_backward(dout: np.ndarray, saved: MatmulSaved) -> tuple[np.ndarray, np.ndarray]:

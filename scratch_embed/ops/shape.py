@@ -27,10 +27,19 @@ def reshape_backward(dout, saved):
 
 
 def transpose_forward(a, axes=None):
-    """out[i_axes[0], i_axes[1], ...] = a[i_0, i_1, ...]; all axes reversed by default"""
+    """out[i_axes[0], i_axes[1], ...] = a[i_0, i_1, ...]; all axes reversed by default
+
+    Raises ValueError for axes that are not each of them once.
+    """
     a = np.asarray(a)
     axes = tuple(range(a.ndim))[::-1] if axes is None else tuple(axes)
-    return a.transpose(axes), ([axis % a.ndim for axis in axes],)
+    try:
+        return a.transpose(axes), ([axis % a.ndim for axis in axes],)
+    except ValueError:
+        raise ValueError(
+            f"axes is {axes}, and a tensor of shape {a.shape} has {a.ndim}: give each of them once "
+            "in their new order, as (0, 2, 1) where the last two of three are exchanged"
+        ) from None
 
 
 def transpose_backward(dout, saved):

@@ -29,6 +29,7 @@ INSTEAD = {
     "square": "t * t",
     "matmul": "t @ other",
     "zero_grad": "t.grad = None, or optimizer.zero_grad()",
+    "zero_": "t.data[...] = 0",
     "is_leaf": "t.node is None",
     "astype": "Tensor(t.numpy().astype(dtype)), where the way back ends",
     **{
@@ -61,7 +62,19 @@ OF_FUNCTIONAL = {
     "mse_loss": "((a - b) * (a - b)).mean()",
     "nll_loss": "cross_entropy(scores, targets), of scores and not of their log_softmax",
     "cat": "concatenate",
-}
+    "stack": "concatenate(*tensors), each with reshape(1, *t.shape) before",
+    "silu": "x * sigmoid(x)",
+    "abs": "relu(x) + relu(-x)",
+    "leaky_relu": "relu(x) - slope * relu(-x)",
+    "clip": "low + relu(x - low) - relu(x - high)",
+    "binary_cross_entropy_with_logits": "-log_sigmoid(z) for 1, and -log_sigmoid(-z) for 0",
+    **{
+        name: "one of your own, with differentiable(forward, backward) of scratch_embed"
+        for name in ("gelu", "elu", "softplus", "normalize", "max_pool2d", "conv2d",
+                     "batch_norm", "binary_cross_entropy", "kl_div", "smooth_l1_loss", "maximum",
+                     "where", "sin", "cos", "max", "min", "var", "std")
+    },
+}  # fmt: skip
 OPTIONS = {"dim": "axis", "keepdim": "keepdims"}  # of operations
 
 

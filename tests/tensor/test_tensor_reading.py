@@ -278,3 +278,22 @@ def test_what_a_habit_is_told_to_write_is_there():
     for told in habits.OF_FUNCTIONAL.values():
         for name in re.findall(r"^(\w+)\(", told):
             assert callable(getattr(F, name))
+
+
+def test_shapes_that_do_not_fit_and_axes_that_are_not_all_are_told():
+    a = Tensor(np.ones((2, 3)))
+    for b, said in (
+        (np.ones((2, 3)), r"a has 3 columns, and b 2 rows"),
+        (np.ones(2), r"a has 3 columns, and b 2 rows"),
+        (np.ones((4, 3, 2)), None),
+        (np.float64(2.0), "a number is no matrix"),
+    ):
+        if said is None:
+            assert (a @ b).shape == (4, 2, 2)
+            continue
+        with pytest.raises(ValueError, match=said):
+            a @ b
+    with pytest.raises(ValueError, match="the axes before the last two do not broadcast"):
+        Tensor(np.ones((2, 2, 3))) @ np.ones((4, 3, 2))
+    with pytest.raises(ValueError, match=r"axes is \(0, 1\), and a tensor of shape .* has 3"):
+        Tensor(np.ones((2, 3, 4))).transpose(0, 1)
