@@ -64,7 +64,7 @@ def two_rows_backward(dout, rows, num_rows):
 def check(trial):
     for text, V in (("news.org", 10**6), ("\u732b", 97), ("b\u00fccher.de", 10**6), ("a/b", 5),
                     ("bu\u0308cher.de", 10**6), (" Los Angeles\n", 2**20), ("a/b", 9),
-                    ("", 7)):  # fmt: skip
+                    ("", 7), (300 * "\u732b ", 10**6)):  # fmt: skip
         trial.same("hash_of", mistakes=HASHES, text=text, V=V)
     for rng in trial.rounds(4):
         E, rows = rng.standard_normal((6, 3)), trial.ids(rng, 6, 4, 2)
@@ -105,6 +105,8 @@ HASHES = {
      r"normalize"): _hashed(lambda text: text.replace("u\u0308", "\u00fc").encode(), _fnv),
     ("hash_of cuts off the spaces at the ends: they count, too", r"strip"):
         _hashed(lambda text: text.strip().encode(), _fnv),
+    ("hash_of reads the beginning of a long text alone: each byte counts", r"\[.*:"):
+        _hashed(lambda text: text.encode()[:64], _fnv),
     ("hash_of multiplies before it mixes the byte in: h ^ byte comes first", r"16777619"):
         _hashed(str.encode, lambda h, byte: (h * 16777619) ^ byte),
     ("hash_of goes through letters: text.encode() gives bytes, and a letter may be several",

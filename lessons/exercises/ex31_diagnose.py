@@ -109,6 +109,8 @@ def _by_hand(trial):
     for more in (1.5e-6, 9e-7):  # off by just more than what is allowed, and by just less
         trial.same("diagnose", mistakes=MISTAKES, code=(1 + more) * gaps, nudged=gaps,
                    ids=np.array([1, 0]))  # fmt: skip
+    half = 0.5 * gaps + [[0, 0], [3.3e-6, 0], [0, 0]]  # of a factor below 1 no more is allowed
+    trial.same("diagnose", mistakes=MISTAKES, code=half, nudged=gaps, ids=np.array([1, 0]))
     for rest, off in ((1.0, 5e-6), (0.0, 5e-7)):  # the largest entry is the measure, however many
         nudged = np.full((20, 5), rest)
         nudged[0, 0] = 1
@@ -119,7 +121,7 @@ def _by_hand(trial):
     for code in (-level, 2 * level):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=level, ids=np.array([0, 1, 0]))
     few = np.array([[1.0], [1e-10], [-1e-10]])  # of the others rounding leaves no ratio
-    code = np.array([[2.0], [5e-10], [1e-10]])
+    code = np.array([[2.0], [5e-10], [-7e-10]])
     trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=few, ids=np.array([0, 1, 0]))
     nothing = np.zeros((3, 2))
     trial.same("diagnose", mistakes=MISTAKES, code=nothing, nudged=nothing, ids=np.array([0]))
@@ -137,7 +139,7 @@ def _parts(E, W, ids, targets):
 
 def _judge(
     size=np.max, allowed=None, exact=False, factor=True, far=np.abs, repeats=np.all,
-    order=("repeats", "reading"), grows=True, twice=False, none=True,
+    order=("repeats", "reading"), grows=lambda f: max(1, f), twice=False, none=True,
 ):  # fmt: skip
     def wrong(code, nudged, ids):
         room = 1e-6 * size(np.abs(nudged)) if allowed is None else allowed
@@ -145,7 +147,7 @@ def _judge(
         if not off.any():
             return "right"
         best = (code * nudged).sum() / (nudged * nudged).sum()
-        near = room * max(1, abs(best)) if grows else room
+        near = room * grows(abs(best))
         if factor and (none or best) and (far(code - best * nudged) <= near).all():
             return "factor"
         times = np.bincount(ids, minlength=len(code))[off.any(axis=1)]
@@ -192,7 +194,9 @@ MISTAKES = {
     ("diagnose allows small and large gradients the same difference: measure it by the largest",
      r"1e-6"): _judge(allowed=1e-6),
     ("diagnose allows for a large factor no more than for 1: what nudged is off by grows with it",
-     r"<="): _judge(grows=False),
+     r"<="): _judge(grows=lambda f: 1),
+    ("diagnose allows for a factor f 1 + |f| times as much: |f| times, and at least once",
+     r"1 *\+|\+ *1"): _judge(grows=lambda f: 1 + f),
     ("diagnose measures by all entries together: the largest of them is the measure", r"1e-6"):
         _judge(size=np.linalg.norm),
     ("diagnose measures by the mean entry: the largest is the measure", r"1e-6"):
