@@ -194,7 +194,7 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
         gap = found.slope - asked.value
         if abs(gap) * found.h <= asked.rounding_inside():
             return ALONE
-        if _is_slope_beside(asked):
+        if _is_slope_beside(asked, abs(gap)):
             return KINKS
         return BENT if _bends(asked.loss(), found.slope, gap, found.h) else ASTRAY
     if is_kink(way, asked.value, noise):
@@ -217,14 +217,18 @@ def _is_right_beside(asked: Asked) -> bool:
     return False
 
 
-def _is_slope_beside(asked: Asked) -> bool:
+def _is_slope_beside(asked: Asked, gap: float) -> bool:
     """Whether the loss has this slope at a place close by: so it may, and none of the slopes here,
-    behind the median of three equal numbers, of which one alone moves nothing."""
+    behind the median of three equal numbers, of which one alone moves nothing.
+
+    gap : how far it is from the slope here. What is smooth has nearly the same one close by.
+    """
     use, rng, h = asked.use, np.random.default_rng(0), BESIDE / 100
     f, one = replay.along(asked.trace, [use], ()), np.zeros(use.value.shape)
     one[asked.index] = h
     doubt = ROUNDING * max(abs(f(0 * one)), 1.0) / h
-    for _ in range(TRIES if doubt < 1e-2 * abs(asked.value) else 0):
+    told = doubt < 1e-2 * abs(asked.value) < gap
+    for _ in range(TRIES if told else 0):
         at = BESIDE * rng.standard_normal(use.value.shape)
         if abs((f(at + one) - f(at - one)) / (2 * h) - asked.value) <= doubt:
             return True
