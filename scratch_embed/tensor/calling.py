@@ -77,13 +77,15 @@ def plain(operation: Callable, place: int, value: Any, is_array: bool) -> Any:
     if not (is_array and _is_like_an_array(value)):
         return value
     items = value if isinstance(value, (list, tuple)) else ()
+    first = next(iter(operation.__signature__.parameters.values()))
+    several = first.kind == first.VAR_POSITIONAL
     if any(isinstance(item, Variable) for item in items):
+        way = f"pass them one by one, as {operation.__name__}(a, b)"
         raise TypeError(
             f"{_argument(operation, place)} is a {type(value).__name__} of Tensors, which no "
-            f"gradient would reach; pass them one by one, as {operation.__name__}(a, b)"
+            f"gradient would reach; {way if several else 'join them first, as concatenate(a, b)'}"
         )
-    first = next(iter(operation.__signature__.parameters.values()))
-    if first.kind == first.VAR_POSITIONAL and any(isinstance(item, np.ndarray) for item in items):
+    if several and any(isinstance(item, np.ndarray) for item in items):
         raise TypeError(
             f"{_argument(operation, place)} is a {type(value).__name__} of arrays; pass them one "
             f"by one, as {operation.__name__}(a, b)"

@@ -302,6 +302,8 @@ def test_arrays_to_join_are_given_one_by_one():
     for several in ([Z, Z], (Z, Z), [F.exp(Z), Z]):
         with pytest.raises(TypeError, match=r"pass them one by one, as concatenate\(a, b\)"):
             F.concatenate(several)
+    with pytest.raises(TypeError, match=r"a list of Tensors.*join them first, as concatenate"):
+        F.mean([F.exp(Z), Z])  # which takes one array
     assert F.concatenate([1.0, 2.0], np.ones(1)).shape == (3,)
 
 
