@@ -289,10 +289,11 @@ def _check_double(name: str, gradients: Any, report) -> None:
     arrays = map(np.asarray, gradients if isinstance(gradients, tuple) else (gradients,))
     found = {str(a.dtype) for a in arrays if a.dtype.kind == "f" and a.dtype.itemsize < 8}
     largest = max((abs(row.numeric) for row in report.rows), default=0.0)
+    why = f"is rounded to {min(found)}" if found else ""
     if any(row.difference > RTOL * largest + row.noise for row in report.rows):
-        found = found or {"single precision on the way"}
-    if found:
-        sentence = f"the gradient of {name} is rounded to {min(found)}, compute in float64"
+        why = why or "is off as one that is rounded to single precision on the way"
+    if why:
+        sentence = f"the gradient of {name} {why}, compute in float64"
         raise Wrong(sentence, named=True, pattern=r"float(32|16)|['\"]f[42]['\"]|single|half")
 
 
