@@ -105,16 +105,16 @@ def gradcheck(
 def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Report:
     """The report with what is asked at its end: beside kinks that hide a direction, at other
     numbers, and for causes of what is wrong."""
+
+    def seen(there: Point) -> Report:
+        return judged(there, places=_entries(there, SEEN_THERE, stream(0)))
+
     if report.passed and (report.blind or report.excused):
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
     elif report.passed:
-
-        def seen(there: Point) -> Report:
-            return judged(there, places=_entries(there, SEEN_THERE, stream(0)))
-
         look_elsewhere(point, report, seen)
-        if report.passed:
-            look_without_sums(point, report, seen)
+    if report.passed:
+        look_without_sums(point, report, seen)
     if not report.agrees and not report.causes or point.coarse and not report.told:
         report.causes = _causes(point, report)
     return report

@@ -61,9 +61,7 @@ def look_without_sums(point: Point, report: Report, seen: Callable[[Point], Repo
 
     seen : as above.
     """
-    if point.coarse or no_slopes(point):
-        return
-    for node in where_alike(point):
+    for node in [] if point.coarse else where_alike(point):
         fn, tensors = _by_itself(node)
         with holding(tensors):
             there = Point(fn, tuple(tensors), stream(0))

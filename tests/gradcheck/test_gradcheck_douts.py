@@ -157,6 +157,23 @@ def test_what_is_right_for_every_dout_is_right_behind_a_sum(x):
     assert gradcheck(lambda x: (x**3).mean(), bends).passed
 
 
+def test_what_a_sum_hides_is_found_beside_kinks_and_options_too():
+    flip = differentiable(lambda x: (x[::-1], ()), lambda dout, _: dout, name="flip")
+    E = Tensor(np.random.default_rng(0).standard_normal((4, 3)), requires_grad=True)
+    x = Tensor(np.array([[0.0, 1.0], [-1.0, 2.0]]), requires_grad=True)  # with a 0 into relu
+    for fn, tensor in (
+        (lambda E: flip(F.lookup(E, IDS, padding_idx=0)).sum(), E),
+        (lambda E: flip(F.lookup(E, IDS, scale_grad_by_freq=True)).sum(), E),
+        (lambda x: flip(F.relu(x)).sum(), x),
+    ):
+        for mode in ("elementwise", "directional"):
+            report = gradcheck(fn, tensor, mode=mode)
+            assert not report.passed and [cause.op for cause in report.causes] == ["flip"]
+    right = differentiable(lambda x: (x[::-1], ()), lambda dout, _: dout[::-1], name="flip")
+    assert gradcheck(lambda E: right(F.lookup(E, IDS, padding_idx=0)).sum(), E).passed
+    assert gradcheck(lambda x: right(F.relu(x)).sum(), x).passed
+
+
 def test_ties_are_no_mistake_of_what_is_behind_a_sum():
     def put_back(dout, order):
         dx = np.empty_like(dout)
