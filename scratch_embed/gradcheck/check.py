@@ -16,11 +16,11 @@ import numpy as np
 
 from scratch_embed.arguments import check_count, is_real
 from scratch_embed.gradcheck import sample
-from scratch_embed.gradcheck.beside import wrong_aside
+from scratch_embed.gradcheck.beside import no_slopes, wrong_aside
 from scratch_embed.gradcheck.causes import Cause
 from scratch_embed.gradcheck.data import check_tensors, holding
 from scratch_embed.gradcheck.diagnose import diagnose
-from scratch_embed.gradcheck.elsewhere import look_elsewhere, look_without_sums
+from scratch_embed.gradcheck.elsewhere import look_at_each, look_elsewhere, look_without_sums
 from scratch_embed.gradcheck.numeric import METHODS, stream
 from scratch_embed.gradcheck.place import Place, direction
 from scratch_embed.gradcheck.point import Point
@@ -113,6 +113,8 @@ def _closed(point: Point, report: Report, judged: Callable[..., Report]) -> Repo
         report.problems += map(NOT_BESIDE.format, wrong_aside(point))
     elif report.passed:
         look_elsewhere(point, report, seen)
+    if report.passed and no_slopes(point) and not point.coarse:
+        look_at_each(point, report, seen)
     if report.passed:
         look_without_sums(point, report, seen)
     if not report.agrees and not report.causes or point.coarse and not report.told:

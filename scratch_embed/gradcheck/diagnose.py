@@ -45,6 +45,7 @@ from scratch_embed.gradcheck.walk import Part, of_lookup, plain, rounds
 from scratch_embed.tensor import Node, Tensor
 
 MOST = 3  # causes named
+NEXT_TO_NOTHING = 1e-3  # of what a random dout is answered with
 
 
 def diagnose(point, agrees: bool = False) -> list[Cause]:
@@ -121,11 +122,12 @@ def _inputs_aside(part: Part) -> tuple:
     return with_inputs(part.node, lambda at: at + ASIDE * rng.standard_normal(at.shape))
 
 
-def where_alike(point) -> list[Node]:
-    """Operations at which the same arrives at many places, as behind a sum, and whose backward may
-    be right for this alone: rows of dout may be exchanged there, or taken from a mean."""
-    alike = {id(part): _where_a_random_dout_arrives(part) for part in point.walk.parts}
-    wrong = [p for p in point.walk.parts if (it := alike[id(p)]) and not is_right_along(it)]
+def where_little_is_asked(point) -> list[Node]:
+    """Operations that what arrives asks little of: the same at many places, as behind a sum, or
+    what moves nothing, as behind the length of what was normalised. Those whose backward may be
+    right for this alone: rows of dout may be exchanged there, or taken from a mean."""
+    more = {id(part): _asked_more(part) for part in point.walk.parts}
+    wrong = [p for p in point.walk.parts if (it := more[id(p)]) and not is_right_along(it)]
     return list({part.node.line: part.node for part in wrong}.values())
 
 
@@ -136,9 +138,15 @@ def _is_alike(dout: np.ndarray) -> bool:
     return bool(told) and any(not np.ptp(dout, axis=axis).any() for axis in axes)
 
 
-def _where_a_random_dout_arrives(part: Part) -> Part | None:
-    alike = _is_alike(part.dout) and runs_again(part)
-    return rerun(part, part.node.inputs, _random_dout(part)) if alike else None
+def _asked_more(part: Part) -> Part | None:
+    """The same where a random dout arrives, if that asks for more."""
+    if not runs_again(part):
+        return None
+    there = rerun(part, part.node.inputs, _random_dout(part) * (part.dout != 0))
+    if there is None or _is_alike(part.dout):
+        return there
+    faint = np.abs(part.grad).max(initial=0) <= NEXT_TO_NOTHING * np.abs(there.grad).max(initial=0)
+    return there if faint else None
 
 
 def too_large(point) -> list[Cause]:

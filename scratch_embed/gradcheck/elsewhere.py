@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from scratch_embed.gradcheck.alone import loss_alone, repeats
+from scratch_embed.gradcheck.alone import loss_alone, repeats, runs_again
 from scratch_embed.gradcheck.beside import no_slopes
 from scratch_embed.gradcheck.causes import half
 from scratch_embed.gradcheck.data import holding, moved, to_others
-from scratch_embed.gradcheck.diagnose import diagnose, where_alike
+from scratch_embed.gradcheck.diagnose import diagnose, where_little_is_asked
 from scratch_embed.gradcheck.nudged import agrees_along
 from scratch_embed.gradcheck.numeric import central, stream, ways
 from scratch_embed.gradcheck.point import Point
@@ -29,8 +29,8 @@ AMISS = (
     "numbers"
 )
 FOR_THIS_ALONE = (
-    "{} is right where the same arrives at many places, as behind a sum, and wrong for another "
-    "dout: check the operation without what follows it"
+    "{} is right for what arrives here, the same at many places, as behind a sum, or what moves "
+    "nothing, and wrong for another dout: check the operation without what follows it"
 )
 
 
@@ -55,13 +55,25 @@ def look_elsewhere(point: Point, report: Report, seen: Callable[[Point], Report]
             report.causes = diagnose(there)
 
 
+def look_at_each(point: Point, report: Report, seen: Callable[[Point], Report]) -> None:
+    """The same, operation by operation: for where an option of one of them, as a padding_idx, lets
+    the gradients of the whole be no slopes."""
+    nodes = {part.node.line: part.node for part in point.walk.parts if runs_again(part)}
+    for node in nodes.values():
+        fn, tensors = _by_itself(node)
+        with holding(tensors):
+            look_elsewhere(Point(fn, tuple(tensors), stream(0)), report, seen)
+        if not report.passed:
+            break
+
+
 def look_without_sums(point: Point, report: Report, seen: Callable[[Point], Report]) -> None:
-    """Add to the report of a point what operations show by themselves, at which the same arrives at
-    many places.
+    """Add to the report of a point what operations show by themselves, of which what arrives asks
+    little.
 
     seen : as above.
     """
-    for node in [] if point.coarse else where_alike(point):
+    for node in [] if point.coarse else where_little_is_asked(point):
         fn, tensors = _by_itself(node)
         with holding(tensors):
             there = Point(fn, tuple(tensors), stream(0))

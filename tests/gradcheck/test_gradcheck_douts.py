@@ -174,6 +174,48 @@ def test_what_a_sum_hides_is_found_beside_kinks_and_options_too():
     assert gradcheck(lambda x: right(F.relu(x)).sum(), x).passed
 
 
+def _unit(x):
+    length = np.sqrt((x * x).sum(-1, keepdims=True))
+    return x / length, (x / length, length)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0, 0.0])
+def test_a_norm_is_asked_for_more_where_its_length_is_the_loss(factor):
+    """Whatever x is, the length of x / |x| is 1: no gradient, right or wrong."""
+
+    def backward(dout, saved):
+        y, length = saved
+        return factor * (dout - y * (dout * y).sum(-1, keepdims=True)) / length
+
+    unit = differentiable(_unit, backward, name="unit")
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 4)), requires_grad=True)
+    for fn in (lambda x: (unit(x) ** 2).sum(), lambda x: F.sum(unit(x) * unit(x), axis=1)):
+        report = gradcheck(fn, x)
+        assert report.passed == (factor == 1)
+        assert factor == 1 or report.causes[0].op == "unit"
+
+
+def test_a_padded_row_hides_no_mistake_that_other_numbers_show():
+    """An option lets gradients be no slopes, so the operations are moved each by itself."""
+
+    def norm(x, gamma):
+        centred = x - x.mean(-1, keepdims=True)
+        std = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return centred / std * gamma, (centred / std, std, gamma)
+
+    def backward(dout, saved):
+        n, std, gamma = saved
+        dn = dout * (gamma if kept else 1)
+        dx = dn - dn.mean(-1, keepdims=True) - n * (dn * n).mean(-1, keepdims=True)
+        return dx / std, (dout * n).sum(0)
+
+    E = Tensor(np.random.default_rng(0).standard_normal((4, 3)), requires_grad=True)
+    ones, op = Tensor(np.ones(3), requires_grad=True), differentiable(norm, backward)
+    for kept in (True, False):
+        report = gradcheck(lambda E, g: op(F.lookup(E, IDS, padding_idx=0), g), E, ones)
+        assert report.passed == kept
+
+
 def test_ties_are_no_mistake_of_what_is_behind_a_sum():
     def put_back(dout, order):
         dx = np.empty_like(dout)
