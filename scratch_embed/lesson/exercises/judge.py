@@ -15,6 +15,7 @@ import sys
 import tokenize
 import traceback
 import types
+from bdb import BdbQuit
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,7 @@ def _told(error: BaseException, file: Path, trial: Trial | None) -> dict[str, An
         RecursionError: _too_deep(trial),
         MemoryError: ": ".join(filter(None, ("this asks for more memory than there is", text))),
         EOFError: "this waits for input, and a check has nobody to type it",
+        BdbQuit: "this stops in a debugger, and a check has nobody to type there",
     }
     said = type(error).__name__ + (f": {text}" if text else " is raised, and an answer is due")
     sentence = next((s for kind, s in kinds.items() if isinstance(error, kind)), said)

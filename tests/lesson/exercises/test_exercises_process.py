@@ -51,6 +51,7 @@ BROKEN = {
     "recursion": (HEAD + "    return lookup_backward(dout, ids, num_rows)\n", 5, "calls itself"),
     "memory": (HEAD + "    return np.ones(10**15)\n", 5, "more memory than there is"),
     "input": (HEAD + "    return input('? ')\n", 5, "this waits for input"),
+    "debugger": (HEAD + "    breakpoint()\n    return E[ids]\n", 6, "this stops in a debugger"),
     "in place": (HEAD + "    dout *= 2\n    return dout\n", 5, "changes its argument dout"),
     "flood": (HEAD + "    while True:\n        print('x' * 999)\n", 6, "this prints without end"),
     "exit": (HEAD + "    raise SystemExit\n", 5, QUITS),
