@@ -126,9 +126,9 @@ def where_little_is_asked(point) -> list[Node]:
     """Operations that what arrives asks little of: the same at many places, as behind a sum, or
     what moves nothing, as behind the length of what was normalised. Those whose backward may be
     right for this alone: rows of dout may be exchanged there, or taken from a mean."""
-    more = {id(part): _asked_more(part) for part in point.walk.parts}
-    wrong = [p for p in point.walk.parts if (it := more[id(p)]) and not is_right_along(it)]
-    return list({part.node.line: part.node for part in wrong}.values())
+    asked = ((part.node, _asked_more(part)) for part in point.walk.parts)
+    wrong = (node for node, there in asked if there and not is_right_along(there))
+    return list({node.line: node for node in wrong}.values())
 
 
 def _is_alike(dout: np.ndarray) -> bool:

@@ -1,4 +1,5 @@
-"""A second look, at other numbers: a factor that is 1 at the first ones may be left out."""
+"""A second look. At other numbers: a factor that is 1 at the first ones may be left out. And at
+operations by themselves, of which what arrives asks little: rows of dout may be exchanged there."""
 
 from __future__ import annotations
 

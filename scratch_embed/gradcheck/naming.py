@@ -49,10 +49,11 @@ def name_cause(
     known = hypothesis.test in ASKED or hypothesis is among[-1]
     elsewhere = None if known else case.elsewhere()
     if elsewhere is not None:
-        if hypothesis.test(elsewhere) is None:
-            hypothesis, detail = next(it for it in holding if it[0].test(elsewhere) is not None)
-        if hypothesis.test not in MEASURED:
-            detail = hypothesis.test(elsewhere)
+        there = hypothesis.test(elsewhere)
+        while there is None:  # the last hypothesis holds everywhere
+            hypothesis, detail = next(holding)
+            there = hypothesis.test(elsewhere)
+        detail = detail if hypothesis.test in MEASURED else there
     op = case.part.node.name
     words = {"op": op.removesuffix("_backward"), "half": half(op), "to": to}
     words |= by_row.BY_IDS if by_row.reads_ids(case) else by_row.BY_PLACE

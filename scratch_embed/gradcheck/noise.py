@@ -1,10 +1,10 @@
 """How much rounding the loss itself carries, or a gradient, so that a slope can be told from it.
 
 It is measured with a difference table after Moré & Wild, "Estimating computational noise" (SIAM J.
-Sci. Comput. 2011). What was rounded away inside fn
-before L became small is not seen so: -ln p of a p that is nearly 1, as of a target 20 ahead of the
-others, comes in steps of 2e-16. Longer steps tell such a right gradient down to some 1e-12; below
-that, as of a target 30 ahead, it may be called WRONG. Check a loss at logits of some units.
+Sci. Comput. 2011). What was rounded away inside fn before L became small is not seen so: -ln p of a
+p that is nearly 1, as of a target 20 ahead of the others, comes in steps of 2e-16. Longer steps
+tell such a right gradient down to some 1e-12; below that, as of a target 30 ahead, it may be called
+WRONG. Check a loss at logits of some units.
 """
 
 from __future__ import annotations

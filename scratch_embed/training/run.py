@@ -91,13 +91,11 @@ class Run:
         """Write the options down before anything is read, for a `--resume` that comes before the
         first checkpoint."""
         with replacing(self.options.out / BEGUN) as temporary:
-            said = json.dumps({"options": computing(self.options), "shown": shown(self.options)})
-            temporary.write_text(said + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(_begun(self.options)) + "\n", encoding="utf-8")
 
     def save(self, **parts) -> None:
         """Write the checkpoint: all that `--resume` needs to go on to the same bits."""
-        options = {"options": computing(self.options), "shown": shown(self.options)}
-        checkpoint.save(self.options.out / CHECKPOINT, **options, **parts)
+        checkpoint.save(self.options.out / CHECKPOINT, **_begun(self.options), **parts)
         (self.options.out / BEGUN).unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
@@ -166,9 +164,10 @@ def computing(options: argparse.Namespace) -> dict:
     }
 
 
-def shown(options: argparse.Namespace) -> dict:
-    """The options that a resumed run keeps where it is given no others."""
-    return {name: value for name, value in vars(options).items() if name in SHOWN}
+def _begun(options: argparse.Namespace) -> dict:
+    """What `--resume` goes on with: what is computed, and what is shown if no other is given."""
+    shown = {name: value for name, value in vars(options).items() if name in SHOWN}
+    return {"options": computing(options), "shown": shown}
 
 
 def maker(folder: Path) -> str | None:
