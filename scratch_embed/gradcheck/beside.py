@@ -18,15 +18,16 @@ from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, closer, ways
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
-from scratch_embed.gradcheck.walk import Part, plain, same_bits
+from scratch_embed.gradcheck.surrogates import leaves_out
+from scratch_embed.gradcheck.walk import Part, nodes_of, plain, same_bits
 from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
 
 TOO_MANY = 4096  # entries of one tensor that are nudged to find a cause
 AT_MOST = 100_000_000  # or as many more as make so many numbers of output and input in all
 ASIDE = 1e-3  # how far beside a point a kink is behind us
-FAINT = 1e-6  # of the cotangent: so little may come from an operation that passes for right
-LOST = 1e-9  # of the cotangent: of a smaller slope the last digits of 1 may be all that is left
+LEFT_OVER = 1e-6  # of the cotangent: so much may an operation be off that passes for right
+LAST_DIGITS = 1e-9  # of the cotangent: a smaller slope may be rounding of 1 and nothing else
 
 
 def off_the_tape(point) -> list[Cause]:
@@ -113,7 +114,7 @@ def wrong_aside(point) -> list[str]:
 
 def no_slopes(point) -> bool:
     """Whether, by the options of its operations, gradients are no slopes."""
-    return bool(point.original) or any(missing.any() for missing in point.missing)
+    return bool(point.original) or any(map(leaves_out, point.walk.parts))
 
 
 def _is_slope(point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator) -> bool:
@@ -122,7 +123,7 @@ def _is_slope(point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator)
     way /= max(float(np.linalg.norm(way)), 1.0)
     line = Line(point.loss, tensor, None, way, edits=True)
     slope, doubt = closer(line, point.noise), 1e-6 * float(np.abs(grad * way).sum())
-    doubt += LOST * float(np.abs(point.cotangent).max(initial=0)) + 8 * slope.noise
+    doubt += LAST_DIGITS * float(np.abs(point.cotangent).max(initial=0)) + 8 * slope.noise
     off = abs(slope.value - float(np.vdot(grad, way)))
     return not off > doubt or is_kink(line, None, point.noise)
 
@@ -165,7 +166,7 @@ def paid_twice(point, runs: Callable[[Part], bool]) -> list[Cause]:
         "does not sum to the slope of moving them together: pay one of them, or each a part"
     )
     found = []
-    for node in {id(part.node): part.node for part in point.walk.parts}.values():
+    for node in nodes_of(point.walk.parts):
         parts = [part for part in point.walk.parts if part.node is node]
         alike = len(parts) > 1 and len({part.tensor.shape for part in parts}) == 1
         on_kinks = alike and all(runs(part) and meets_one(part) for part in parts)
@@ -195,7 +196,7 @@ def _are_paid_together(parts: list[Part], noise: float) -> bool:
 
 def hidden(point) -> list[Cause]:
     """Tensors whose gradient is not what nudging says, with every operation right by itself."""
-    found, least = [], FAINT * float(np.abs(point.cotangent).max(initial=0))
+    found, least = [], LEFT_OVER * float(np.abs(point.cotangent).max(initial=0))
     for position, tensor in enumerate(point.checked):
         if tensor.size > TOO_MANY:
             continue

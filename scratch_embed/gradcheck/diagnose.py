@@ -41,7 +41,7 @@ from scratch_embed.gradcheck.numeric import EPS, Loss, stream
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.rerun import other_inputs, rerun, with_inputs
 from scratch_embed.gradcheck.surrogates import has_options
-from scratch_embed.gradcheck.walk import Part, of_lookup, plain, rounds
+from scratch_embed.gradcheck.walk import Part, nodes_of, of_lookup, plain, rounds
 from scratch_embed.tensor import Node, Tensor
 
 MOST = 3  # causes named
@@ -126,9 +126,8 @@ def where_little_is_asked(point) -> list[Node]:
     """Operations that what arrives asks little of: the same at many places, as behind a sum, or
     what moves nothing, as behind the length of what was normalised. Those whose backward may be
     right for this alone: rows of dout may be exchanged there, or taken from a mean."""
-    asked = ((part.node, _asked_more(part)) for part in point.walk.parts)
-    wrong = (node for node, there in asked if there and not is_right_along(there))
-    return list({node.line: node for node in wrong}.values())
+    asked = ((part, _asked_more(part)) for part in point.walk.parts)
+    return nodes_of(part for part, there in asked if there and not is_right_along(there))
 
 
 def _is_alike(dout: np.ndarray) -> bool:

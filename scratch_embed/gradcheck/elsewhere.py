@@ -19,7 +19,7 @@ from scratch_embed.gradcheck.point import Point
 from scratch_embed.gradcheck.reentrant import gradients
 from scratch_embed.gradcheck.report import Report
 from scratch_embed.gradcheck.rerun import reads_arguments_only
-from scratch_embed.gradcheck.walk import Part, answers, same_bits
+from scratch_embed.gradcheck.walk import Part, answers, nodes_of, same_bits
 from scratch_embed.tensor import Node, Tensor, differentiable
 
 LOOKS = 3  # directions: along one of them a mistake may add up to little
@@ -59,8 +59,7 @@ def look_elsewhere(point: Point, report: Report, seen: Callable[[Point], Report]
 def look_at_each(point: Point, report: Report, seen: Callable[[Point], Report]) -> None:
     """The same, operation by operation: for where an option of one of them, as a padding_idx, lets
     the gradients of the whole be no slopes."""
-    nodes = {part.node.line: part.node for part in point.walk.parts if runs_again(part)}
-    for node in nodes.values():
+    for node in nodes_of(part for part in point.walk.parts if runs_again(part)):
         fn, tensors = _by_itself(node)
         with holding(tensors):
             look_elsewhere(Point(fn, tuple(tensors), stream(0)), report, seen)

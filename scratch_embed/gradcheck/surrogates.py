@@ -68,6 +68,12 @@ def has_options(part: Part) -> bool:
     return saved.scale_grad_by_freq or padding_of(saved) is not None
 
 
+def leaves_out(part: Part) -> bool:
+    """Whether its options change what some row gets; the same where nothing arrives at that row,
+    for a little beside a kink something may."""
+    return has_options(part) and bool(stated_gradient(part)[2])
+
+
 def sent_by_id(part: Part) -> tuple[np.ndarray, np.ndarray]:
     """(ids (N,), values (N, D)): what a lookup, or a bag that adds, sends back to each id."""
     saved = part.node.saved

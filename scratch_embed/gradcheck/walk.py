@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +108,11 @@ def answers(part: Part, dout: np.ndarray) -> list[np.ndarray]:
     """
     grads = part.node._replace(line=next(clock)).gradients(dout)
     return [np.asarray(grad) for place, _, grad in grads if place == part.place]
+
+
+def nodes_of(parts: Iterable[Part]) -> list[Node]:
+    """The operations that contributed these, each once, in the order of backward."""
+    return list({part.node.line: part.node for part in parts}.values())
 
 
 def looked_up(part: Part) -> np.ndarray | None:

@@ -258,7 +258,8 @@ def _scaled(ratio: float, answer: float, asked: str) -> str:
 
 def _pieces(typed: str) -> list[str]:
     """The numbers of a vector, as they were typed."""
-    return [piece for piece in re.split(r"[\s,;]+", typed.strip("[]() ")) if piece]
+    typed = re.sub(r"((?:^|[,;])\s*[-\u2013\u2014\u2212])\s+", r"\1", typed.strip("[]() "))  # - 1
+    return [piece for piece in re.split(r"[\s,;]+", typed) if piece]
 
 
 def _vector(typed, answer, tolerance, slips, parts, elsewhere) -> Judgement:

@@ -19,7 +19,7 @@ POWER = re.compile(r"(?P<base>\d+(\.\d+)?)\s*(\^|\*\*)\s*(?P<power>[+-]?\d{1,3})
 TEN_TO = re.compile(
     r"^((?P<times>[+-]?[\d.]+)\s*[*x×·]\s*)?10\s*(\^|\*\*)\s*(?P<power>[+-]?\d{1,3})(?!\d)"
 )
-SIGN = re.compile(r"^[-\u2013\u2212]\s*(?=[\d.])")  # also a dash, and with a space behind it
+SIGN = re.compile(r"(^|[\^*e] ?)[-\u2013\u2014\u2212] ?(?=[\d.])")  # also a dash, a space behind it
 SMALL = re.compile(r"(?<=[\d ])[kmgt]i?b$")  # units of bytes
 SPACED = re.compile(r"[+-]?\d{1,3}( \d{3})+(\.\d+)?")
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")
@@ -56,7 +56,7 @@ def _plain(typed: str) -> str:
     - 1, and MB for mb."""
     if len(typed) == 1:
         return unicodedata.normalize("NFKC", typed).replace("\u2044", "/")
-    typed = SMALL.sub(lambda found: found[0].upper().replace("I", "i"), SIGN.sub("-", typed))
+    typed = SMALL.sub(lambda found: found[0].upper().replace("I", "i"), SIGN.sub(r"\1-", typed))
     if SPACED.fullmatch(typed):
         return typed.replace(" ", "")
     return TEN_TO.sub(lambda found: f"{found['times'] or '1'}e{found['power']}", typed, count=1)

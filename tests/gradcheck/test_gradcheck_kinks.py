@@ -266,6 +266,23 @@ def test_a_padding_row_of_zeros_before_norms_and_relus_raises_no_alarm(by_count,
     assert report.agrees and not report.causes
 
 
+@pytest.mark.parametrize("option", ["padding_idx", "scale_grad_by_freq"])
+def test_an_option_of_rows_to_which_nothing_arrives_at_a_kink_raises_no_alarm_beside_it(option):
+    """At 0 relu takes its side of 0, so that the option leaves nothing out; beside it, it does."""
+    E = np.random.default_rng(0).standard_normal((5, 3))
+    E[0] = 0
+    options = {"padding_idx": 0} if option == "padding_idx" else {"scale_grad_by_freq": True}
+    ids = [[0, 1, 2], [3, 4, 0]]
+
+    wrong = differentiable(F.relu.forward, lambda g, saved: 2 * g * ~saved[0], name="wrong_relu")
+    for relu, right in ((F.relu, True), (wrong, False)):
+
+        def fn(E, b, relu=relu):
+            return relu(F.lookup(E, ids, **options) + b)
+
+        assert gradcheck(fn, leaf(E), leaf(np.zeros(3))).passed is right
+
+
 @pytest.mark.parametrize("mode", ["elementwise", "directional"])
 def test_a_tied_table_that_a_nudge_takes_beyond_its_max_norm_is_put_back(mode):
     """Forward has cut nothing; a step of its own does, and writes to what the tape has kept."""
