@@ -13,7 +13,7 @@ It is the very code that runs, not a copy: Python tells a trace function (`sys.s
 on every version) which line comes next, and what is new among the local names by then, the line
 before has made. A function of the same file that a line calls is a visit of its own, among the
 `inner` of that line. Everything else that a line calls (NumPy, a compiled kernel) stays one line.
-Arrays are copied as they were, up to LARGEST entries, so that later lines may change them.
+What they hold is kept as it was (`trace.moment`), so that later lines may change it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FrameType
 
-import numpy as np
+from scratch_embed.trace.moment import differ, kept
 
-LARGEST = 100_000  # entries of an array that is copied; of a larger one its Size is kept
 MOST_ROWS = 200  # of one visit; a loop may run much longer
-
-
-@dataclass(frozen=True)
-class Size:
-    """Stands for an array that is too large to copy at every line."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
 
 
 @dataclass
@@ -71,6 +62,7 @@ def walk(function: Callable, /, *args, **kwargs) -> Visit:
 
     Raises TypeError for a function without Python code or lines, and whatever the call raises.
 
+    >>> import numpy as np
     >>> def norm(x):
     ...     squares = x * x
     ...     return squares.sum() ** 0.5
@@ -140,7 +132,7 @@ class _Call:
     def __init__(self, frame: FrameType, watch: _Watch):
         code = frame.f_code
         self.frame, self.watch = frame, watch
-        self.known = _kept(frame)
+        self.known = _locals(frame)
         self.visit = Visit(code.co_name, code.co_filename, code.co_firstlineno, dict(self.known))
         self.row: Row | None = None  # the statement that runs now
         self.span: tuple[int, int] | None = None
@@ -152,7 +144,7 @@ class _Call:
         elif event == "return":
             self.finish()
             if self.visit.rows:
-                self.visit.rows[-1].made |= {"return": _copy(arg)} if arg is not None else {}
+                self.visit.rows[-1].made |= {"return": kept(arg)} if arg is not None else {}
             self.visit.result = arg
             self.watch.open.pop()
         return self.event
@@ -173,31 +165,14 @@ class _Call:
         """What is new among the local names, the statement that ends here has made."""
         if self.row is None:
             return
-        now = _kept(self.frame)
-        new = (k for k, v in now.items() if k not in self.known or _differ(self.known[k], v))
+        now = _locals(self.frame)
+        new = (k for k, v in now.items() if k not in self.known or differ(self.known[k], v))
         self.row.made |= {k: now[k] for k in new}
         self.known = now
 
 
-def _kept(frame: FrameType) -> dict[str, object]:
-    return {name: _copy(value) for name, value in frame.f_locals.items()}
-
-
-def _copy(value):
-    if not isinstance(value, np.ndarray):
-        return value
-    return value.copy() if value.size <= LARGEST else Size(value.shape, value.dtype)
-
-
-def _differ(old, new) -> bool:
-    if old is new:
-        return False
-    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        same = old.shape == new.shape and old.dtype == new.dtype
-        return not (same and old.tobytes() == new.tobytes())
-    if isinstance(old, (int, float, str, Size)) and type(old) is type(new):
-        return old != new
-    return True
+def _locals(frame: FrameType) -> dict[str, object]:
+    return {name: kept(value) for name, value in frame.f_locals.items()}
 
 
 @lru_cache(maxsize=64)

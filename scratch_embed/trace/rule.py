@@ -28,6 +28,7 @@ PACKAGE = Path(__file__).parents[1]
 WORD = re.compile(r"[A-Za-z]\w*")
 BRANCHES = ast.If, ast.Try, ast.Match
 FORM = {"reshape", "ravel", "astype", "copy", "view"}  # these leave the numbers as they are
+IN_PLACE = {"append", "extend", "insert", "fill", "sort"}  # of what they are methods of
 HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
 ALIASES = {"logits": "z"}  # what a formula calls a parameter for short
 
@@ -114,7 +115,7 @@ def code_of(half: Callable, parameter: str, place: int, ran: frozenset[int] | No
     made = [node for node in body if f"d{parameter}" in _writes(node)]
     if not made and returns:
         value = returns[-1].value
-        several = isinstance(value, ast.Tuple) and place < len(value.elts)
+        several = isinstance(value, (ast.Tuple, ast.List)) and place < len(value.elts)
         value, works = _source(value.elts[place] if several else value)
         made = [node for node in body if value in _writes(node) and not _converts(node)]
         made += returns[-1:] if made and works else []
@@ -182,16 +183,27 @@ def _converts(node: ast.stmt) -> bool:
 
 
 def _writes(node: ast.AST) -> set[str]:
-    """The names that a statement assigns, changes in place, or hands to a function that may."""
+    """The names that a statement assigns, changes in place, or hands to a function that may: of
+    np.multiply(a, b, out=c) that is c, of grads.append(a) it is grads."""
     if isinstance(node, ast.Assign):
         targets = node.targets
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         targets = [node.target]
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        targets = [] if _is_builtin(node.value.func) else node.value.args
+        targets = _changed_by(node.value)
     else:
         targets = []
     return {name for target in targets for name in _bases(target)}
+
+
+def _changed_by(call: ast.Call) -> list[ast.AST]:
+    """What a call that stands alone may change: else it would be of no use."""
+    outs = [keyword.value for keyword in call.keywords if keyword.arg == "out"]
+    if outs or _is_builtin(call.func):
+        return outs
+    if isinstance(call.func, ast.Attribute) and call.func.attr in IN_PLACE:
+        return [call.func.value]
+    return call.args
 
 
 def _is_builtin(function: ast.AST) -> bool:

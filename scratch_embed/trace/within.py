@@ -11,7 +11,8 @@ from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
 from scratch_embed.trace import inside
 from scratch_embed.trace.arrays import lines, shape
-from scratch_embed.trace.inside import Row, Size, Visit
+from scratch_embed.trace.inside import Row, Visit
+from scratch_embed.trace.moment import Size
 from scratch_embed.trace.names import Same
 from scratch_embed.trace.walk import ForwardStep
 

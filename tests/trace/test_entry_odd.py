@@ -208,6 +208,39 @@ def test_the_rule_of_an_entry_that_moves_nothing_is_0_whatever_backward_made():
     assert entry.lines[0].whole == "dx[0] = 0" and "DIFFERS" in entry.text()
 
 
+HIDES = differentiable(
+    lambda x: (np.where(np.tri(2, dtype=bool), x, -np.inf), ()),
+    lambda dout, _: np.where(np.tri(2, dtype=bool), dout, 0),
+    name="causal",
+)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda z: z.reshape(1, 2, 2), lambda z: z.T, lambda z: z[[1, 0]],
+        lambda z: F.concatenate(z, np.full((1, 2), -np.inf)), HIDES,
+    ],
+    ids=["reshape", "T", "getitem", "concatenate", "own"],
+)  # fmt: skip
+def test_an_infinity_beside_an_entry_adds_no_terms_to_its_rule(op):
+    """Infinity less infinity is nan, and nan is no slope of 0."""
+    z = Tensor(np.array([[0.1, -np.inf], [0.3, 0.4]]), requires_grad=True, name="z")
+    out = op(z)
+    dout = np.random.default_rng(0).standard_normal(out.shape)
+    walk = trace(out, dout)
+    out.backward(dout)
+    for index in ((0, 0), (1, 0), (1, 1)):
+        assert walk.entry(len(walk), (0, index)).value == pytest.approx(z.grad[index], rel=1e-9)
+    assert "nan" not in walk.entry(len(walk), (0, (1, 0))).text(everything=True)
+
+
+def test_what_copies_a_number_beyond_all_nudges_moves_with_it():
+    z = Tensor(np.array([[1e17, 2.0], [0.3, 0.7]]), requires_grad=True, name="z")
+    walk = trace(z.reshape(4), np.array([1.5, 2, 3, 4]))
+    assert walk.entry(len(walk), (0, (0, 0))).value == 1.5
+
+
 def test_a_step_that_computes_nothing_has_no_entry():
     x = Tensor([1.0], requires_grad=True, name="x")
     for walk in (trace(x, grad=np.ones(1)), trace(x.sum())):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from scratch_embed import Tensor
 from scratch_embed import functional as F
 from scratch_embed.ops import lookup, norm, patches, project
-from scratch_embed.trace import inside
+from scratch_embed.trace import inside, moment
 from scratch_embed.trace.inside import walk, watching
 
 RNG = np.random.default_rng(5)
@@ -63,6 +64,34 @@ def test_what_a_loop_makes_is_kept_as_it_was():
     assert made(visit, "value") == [1.0, 2.0, 4.0] and visit.given == {"values": [1.0, 2.0, 4.0]}
 
 
+def test_lists_and_dicts_are_told_as_they_were_at_each_statement():
+    def counted(words):
+        counts, grads, seen = {}, [np.zeros(2)], (set(), deque())
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+            grads[-1] += 1
+            seen[1].append(word)
+        return counts
+
+    visit = walk(counted, ["a", "b"])
+    assert made(visit, "counts") == [{}, {"a": 1}, {"a": 1, "b": 1}]
+    assert [found[0].tolist() for found in made(visit, "grads")] == [[0, 0], [1, 1], [2, 2]]
+    assert [list(found[1]) for found in made(visit, "seen")] == [[], ["a"], ["a", "b"]]
+
+
+def test_a_long_list_is_told_by_its_beginning_and_one_that_holds_itself_is_told():
+    def grown(words):
+        words.append("end")
+        ring = [words]
+        ring.append(ring)
+        return len(ring)
+
+    visit = walk(grown, ["the"] * moment.LONGEST)
+    (after,) = made(visit, "words")
+    assert repr(after).endswith("10,001 in all") and len(repr(after)) < 100
+    assert made(visit, "ring") and visit.result == 2
+
+
 def test_a_statement_of_several_lines_is_one_row():
     def long(x):
         y = max(
@@ -99,14 +128,14 @@ def test_a_comprehension_is_one_row_and_its_variable_is_not_made():
 
 def test_a_long_loop_is_cut_and_a_large_array_is_told_by_its_size(monkeypatch):
     def long(n):
-        big = np.zeros(inside.LARGEST + 1)
+        big = np.zeros(moment.LARGEST + 1)
         for _ in range(n):
             pass
         return big
 
     visit = walk(long, 1000)
     assert len(visit.rows) == inside.MOST_ROWS and visit.left_out > 1000
-    assert visit.rows[0].made["big"] == inside.Size((inside.LARGEST + 1,), np.dtype(float))
+    assert visit.rows[0].made["big"] == moment.Size((moment.LARGEST + 1,), np.dtype(float))
 
 
 def test_watching_finds_the_calls_deep_inside_others():

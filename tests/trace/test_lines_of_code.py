@@ -69,9 +69,23 @@ def looped(dout, saved):
     return x * dout * 2
 
 
+def written(dout, saved):
+    dx = np.empty_like(dout)
+    np.multiply(dout, 2 * saved[0], out=dx)
+    return dx
+
+
+def listed(dout, saved):
+    grads = []
+    grads.append(dout * 2 * saved[0])
+    return grads
+
+
 @pytest.mark.parametrize(
     ("backward", "shown"),
     [
+        (written, ["dx = np.empty_like(dout)", "np.multiply(dout, 2 * saved[0], out=dx)"]),
+        (listed, ["grads = []", "grads.append(dout * 2 * saved[0])"]),
         (early, ["return dout * 2 * x"]),
         (helper, ["return twice(dout * x)"]),
         (nested, ["return dout * x * 2"]),

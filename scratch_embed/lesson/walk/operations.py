@@ -17,7 +17,8 @@ from scratch_embed import ops
 from scratch_embed.lesson.walk.sheet import fold
 from scratch_embed.look.numbers import number
 from scratch_embed.look.terminal import fit
-from scratch_embed.trace.inside import Row, Size, Visit
+from scratch_embed.trace.inside import Row, Visit
+from scratch_embed.trace.moment import Size
 from scratch_embed.working import Line
 
 OPS = str(Path(ops.__file__).parent)

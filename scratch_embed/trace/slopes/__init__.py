@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scratch_embed.gradcheck.quotient import moved, quotient
+from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.ops import (
     arithmetic,
     bag,
@@ -70,16 +70,27 @@ def slopes(at: ForwardStep, place: int, index: Index) -> Slopes:
 
 
 def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
-    """By two forward runs, or more where they do not agree with those of a shorter nudge. A linear
-    operation may take a step of 1, and is measured exactly."""
+    """By two forward runs, or more where they do not agree with those of a shorter nudge. What an
+    operation that copies numbers does with this one is told by a mark, exactly."""
     array, linear = at.inputs[place].value, at.node.backward in LINEAR
 
     def slope(h: float) -> np.ndarray:
-        return quotient(lambda h: rerun(at, {place: moved(array, index, h)}), h)
+        there, back = (rerun(at, {place: moved(array, index, t)}) for t in (h, -h))
+        return np.where(_same(there, back), 0, (there - back) / (2 * h))
 
+    h, settled, x = 1.0, True, abs(float(array[index]))
     with np.errstate(all="ignore"):  # it may lead to where there is no number
-        h, settled = (1.0, True) if linear else _settled(slope, at.out, abs(float(array[index])))
-        found = slope(h)
+        if linear:
+            blank = np.zeros(array.shape)
+            without, marked = (rerun(at, {place: moved(blank, index, t)}) for t in (0.0, 1.0))
+            found = np.where(_same(without, marked), 0, marked - without)
+        elif not np.isfinite(x):  # no nudge moves it
+            other = np.array(array, np.float64)
+            other[index] = 0
+            found = np.where(_same(rerun(at, {place: other}), at.out), 0, np.nan)
+        else:
+            h, settled = _settled(slope, at.out, x)
+            found = slope(h)
     places = np.argwhere(found)
 
     def told(o: Index) -> tuple[str]:
@@ -93,6 +104,11 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
         return (f"measured, by a nudge of {h:.2g}{how}",)
 
     return Slopes(places, taken(found, places), told, measured=not linear)
+
+
+def _same(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """Where two answers are the same, an infinity or a nan too: their difference would be nan."""
+    return (one == two) | np.isnan(one) & np.isnan(two)
 
 
 def _settled(slope: Callable[[float], np.ndarray], out: np.ndarray, x: float) -> tuple[float, bool]:
