@@ -18,8 +18,8 @@ from scratch_embed.gradcheck.nudged import gradient
 from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, closer, ways
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
-from scratch_embed.gradcheck.surrogates import leaves_out
-from scratch_embed.gradcheck.walk import Part, nodes_of, plain, same_bits
+from scratch_embed.gradcheck.surrogates import leaves_out, left_out
+from scratch_embed.gradcheck.walk import Part, nodes_of, plain, same_bits, walk
 from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Tensor, tape
 
@@ -88,13 +88,17 @@ def assigned(point) -> list[Cause]:
 
 
 def right_beside(point) -> bool:
-    """Whether backward is what nudging says a little beside the point, where no kink is met."""
+    """Whether backward is what nudging says a little beside the point, where no kink is met, but
+    for what options leave out on purpose."""
     rng, tensors = np.random.default_rng(0), point.checked
     if any(tensor.size > TOO_MANY for tensor in tensors):
         return False
     with moved(tensors, [ASIDE * rng.standard_normal(tensor.shape) for tensor in tensors]):
-        got = gradients(point.fn(*point.tensors), point.cotangent, tensors)
-        return all(_is_nudged(point, tensor, grad) for tensor, grad in zip(tensors, got))
+        out = point.fn(*point.tensors)
+        walked = walk(out, point.cotangent)
+        left = left_out(walked, out, point.cotangent, tensors)
+        got = gradients(out, point.cotangent, tensors)
+        return all(_is_nudged(point, t, g + m) for t, g, (m, _) in zip(tensors, got, left))
 
 
 def wrong_aside(point) -> list[str]:
@@ -130,7 +134,7 @@ def _is_slope(point, tensor: Tensor, grad: np.ndarray, rng: np.random.Generator)
 
 def _is_nudged(point, tensor: Tensor, grad: np.ndarray) -> bool:
     """Whether this is its gradient, by steps so short that they lead back to no kink."""
-    lines = (Line(point.loss, tensor, index, edits=True) for index in np.ndindex(tensor.shape))
+    lines = (point.line(tensor, index) for index in np.ndindex(tensor.shape))
     slopes = np.array([central(line, point.noise, ASIDE / 1000).value for line in lines])
     size = max(float(np.abs(a).max(initial=0)) for a in (slopes, grad))
     return bool((np.abs(slopes.reshape(grad.shape) - grad) <= 1e-4 * size).all())
@@ -203,7 +207,7 @@ def hidden(point) -> list[Cause]:
         right = gradient(point.loss, tensor) - point.missing[position]
         grad, rest = point.grads[position], point.remainder[position]  # by rounding, it may be
         left = np.abs(grad - right).max(initial=0)
-        if left > max(least, rest) and not close(grad, right, 1e-6):
+        if left > max(least, rest) and not close(grad, right, 1e-6) and not point.right_beside:
             sentence = (
                 f"{point.name(position)} also moves the output on a way that the tape does not "
                 "know, such as an array that a function closes over; every operation on the tape "

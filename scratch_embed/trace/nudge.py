@@ -127,13 +127,16 @@ def _verdict(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
 
 
 def _in_double(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
-    """The verdict on what backward makes in float64, "" where it differs there too; and a quotient
-    for that."""
+    """The verdict on what backward makes in float64, "" where it differs there too, or where the
+    loss hides what it does and this step by itself moves otherwise; and a quotient for that."""
     fine = value_at(replay.in_double(asked.trace, asked.use), asked.index)
     finer = _measured(asked.loss(), fine, False, abs(float(asked.use.value[asked.index])))
     found = finer._replace(noise=found.noise)
     said = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
-    return (said if _judge(found, fine, False) else ""), found
+    right, doubt = _judge(found, fine, False), LEAST + found.rounding()
+    if right and doubt > TELLS * max(abs(fine), abs(found.slope)):
+        right = _near(clearer(*asked.step_alone(asked.use.value)), asked.in_double(), True)
+    return (said if right else ""), found
 
 
 def _closely(asked: Asked, found: Quotient) -> str:

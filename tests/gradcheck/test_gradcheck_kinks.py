@@ -246,6 +246,15 @@ def test_kinks_that_are_gone_from_the_whole_are_no_hidden_path():
     assert report.cause == "missing path" and "a way that the tape does not know" in str(report)
 
 
+def test_kinks_that_are_gone_are_no_hidden_path_beside_an_option_either():
+    def by_itself(E):
+        x = F.lookup(E, [0, 1, 1, 2], scale_grad_by_freq=True)
+        return F.relu(x) - F.relu(-x)
+
+    report = gradcheck(by_itself, leaf(np.array([[0.0, 2.0], [1.0, -2.0], [0.5, 0.0]])))
+    assert report.cause == "kinks that cancel" and not report.passed
+
+
 @pytest.mark.parametrize("by_count", [True, False])
 @pytest.mark.parametrize("seed", [2, 3, 5])
 def test_a_padding_row_of_zeros_before_norms_and_relus_raises_no_alarm(by_count, seed):

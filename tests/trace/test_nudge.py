@@ -306,3 +306,12 @@ def test_a_step_behind_that_is_wrong_by_a_little_is_no_kink(off):
         for place in range(12):
             told = verdict(F.mean(cube(step(x))), place)
             assert "kink" not in told, told
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, -1.0, 0.0])
+def test_in_float32_a_loss_that_hides_a_small_gradient_does_not_speak_for_it(factor):
+    """A weight decay without its 2, beside the rest of a loss: the step by itself tells."""
+    square = own("square", lambda w: w * w, lambda w: np.float32(2 * factor) * w)
+    w = Tensor(np.array([0.01257, 0.1304], np.float32), requires_grad=True)
+    told = verdict(square(w).sum() * np.float32(1e-6) + np.float32(700), 0)
+    assert told.startswith("agrees" if factor == 1 else "DIFFERS"), told
