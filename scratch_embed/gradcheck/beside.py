@@ -14,7 +14,7 @@ from scratch_embed.gradcheck.causes import Cause, half
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.data import moved
 from scratch_embed.gradcheck.kinks import meets_one
-from scratch_embed.gradcheck.nudged import gradient
+from scratch_embed.gradcheck.nudged import gradient, measured
 from scratch_embed.gradcheck.numeric import Line, Loss, central, clearer, closer, ways
 from scratch_embed.gradcheck.predictions import close
 from scratch_embed.gradcheck.reentrant import gradients
@@ -204,9 +204,10 @@ def hidden(point) -> list[Cause]:
     for position, tensor in enumerate(point.checked):
         if tensor.size > TOO_MANY:
             continue
-        right = gradient(point.loss, tensor) - point.missing[position]
+        slopes, noise = measured(point.loss, tensor)
+        right = slopes - point.missing[position]
         grad, rest = point.grads[position], point.remainder[position]  # by rounding, it may be
-        left = np.abs(grad - right).max(initial=0)
+        left = (np.abs(grad - right) - 8 * noise).max(initial=0)
         if left > max(least, rest) and not close(grad, right, 1e-6) and not point.right_beside:
             sentence = (
                 f"{point.name(position)} also moves the output on a way that the tape does not "
