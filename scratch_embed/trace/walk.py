@@ -74,7 +74,9 @@ def walk_forward(tensors: list[Tensor], names: Names) -> list[ForwardStep]:
     """The lines of the tape in the order they were written. `tensors` is a `tape`."""
     steps = []
     for number, tensor in enumerate((t for t in reversed(tensors) if t.node), start=1):
-        node = tensor.node
+        arrays = {k: v for k, v in tensor.node.options.items() if isinstance(v, np.ndarray)}
+        kept = {option: names.kept(array) for option, array in arrays.items()}
+        node = tensor.node._replace(options=tensor.node.options | kept)
         inputs = tuple(
             Input(parameter, names.of(value), names.kept(value))
             for parameter, value in arguments(node)

@@ -241,6 +241,34 @@ def test_what_copies_a_number_beyond_all_nudges_moves_with_it():
     assert walk.entry(len(walk), (0, (0, 0))).value == 1.5
 
 
+def test_an_array_that_was_an_option_may_change_after_the_trace_was_taken():
+    z = Tensor(np.array([[0.1, 0.2, 0.3]]), requires_grad=True)
+    weight = np.array([1.0, 2.0, 3.0])
+    walk = trace(F.cross_entropy(z, [1], weight=weight, reduction="sum"))
+    before = walk.entry(2).text()
+    weight[:] = 7
+    assert walk.entry(2).text() == before and "agrees" in before
+
+
+def test_the_rule_of_what_answers_in_float32_is_measured_by_steps_that_show():
+    """A buffer of float32, as a table in float32 suggests: a nudge of 1e-8 is lost in it."""
+
+    def added(E):
+        out = np.zeros((1, 2), np.float32)
+        for row in E:
+            out[0] += row
+        return out, E.shape
+
+    own = differentiable(added, lambda dout, shape: np.broadcast_to(dout, shape).copy())
+    rows = np.random.default_rng(0).standard_normal((3, 2)).astype(np.float32)
+    y = own(Tensor(rows, requires_grad=True))
+    walk = trace((y * y).sum())
+    for index in np.ndindex(3, 2):
+        entry = walk.entry(len(walk), (0, index))
+        assert entry.lines[0].value == pytest.approx(entry.value, rel=1e-3)
+        assert "measured, by a nudge of 0.0" in entry.text(everything=True)
+
+
 def test_a_step_that_computes_nothing_has_no_entry():
     x = Tensor([1.0], requires_grad=True, name="x")
     for walk in (trace(x, grad=np.ones(1)), trace(x.sum())):

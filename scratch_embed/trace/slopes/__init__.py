@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
+from scratch_embed.gradcheck.walk import LONG, in_single
 from scratch_embed.ops import (
     arithmetic,
     bag,
@@ -51,9 +52,10 @@ from scratch_embed.trace.walk import ForwardStep
 
 __all__ = ["Index", "Slopes", "entry", "slopes"]
 
-EPS = float(np.finfo(float).eps)
+EPS, SINGLE = float(np.finfo(float).eps), float(np.finfo(np.float32).eps)
 H = 1e-5
 NEAREST = 1e-8  # so small is the nudge of a number near 0, where a kink or a pole may be
+NEAREST_SINGLE = 1e-4  # of what answers in float32
 LARGER = 1e-8  # of a large number: a shorter nudge would be its rounding
 CLOSER = 16  # times shorter is the next nudge
 OWN = 1e-3  # of the number: one that is smaller still, where rounding lets it
@@ -78,7 +80,7 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
         there, back = (rerun(at, {place: moved(array, index, t)}) for t in (h, -h))
         return np.where(_same(there, back), 0, (there - back) / (2 * h))
 
-    h, settled, x = 1.0, True, abs(float(array[index]))
+    h, settled, x, eps = 1.0, True, abs(float(array[index])), EPS
     with np.errstate(all="ignore"):  # it may lead to where there is no number
         if linear:
             blank = np.zeros(array.shape)
@@ -89,14 +91,15 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
             other[index] = 0
             found = np.where(_same(rerun(at, {place: other}), at.out), 0, np.nan)
         else:
-            h, settled = _settled(slope, at.out, x)
+            eps = _spacing(at, place, index)
+            h, settled = _settled(slope, at.out, x, eps)
             found = slope(h)
     places = np.argwhere(found)
 
     def told(o: Index) -> tuple[str]:
         if linear:
             return ("1",)
-        doubt = 8 * EPS * abs(float(at.out[o])) / h
+        doubt = 8 * eps * abs(float(at.out[o])) / h
         if not settled:
             how = "; a shorter one says otherwise"
         else:
@@ -111,21 +114,34 @@ def _same(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return (one == two) | np.isnan(one) & np.isnan(two)
 
 
-def _settled(slope: Callable[[float], np.ndarray], out: np.ndarray, x: float) -> tuple[float, bool]:
+def _spacing(at: ForwardStep, place: int, index: Index) -> float:
+    """How far apart the numbers next to 1 are that forward answers in: some answer in float32, as
+    what fills a table of zeros in float32 does, whatever they are given."""
+    array = at.inputs[place].value
+    size = LONG * max(1.0, abs(float(array[index])))
+    outs = [rerun(at, {place: moved(array, index, k * size)}) for k in (0, 1, 1 / 3, -1, -1 / 3)]
+    return SINGLE if in_single(outs) else EPS
+
+
+def _settled(
+    slope: Callable[[float], np.ndarray], out: np.ndarray, x: float, eps: float
+) -> tuple[float, bool]:
     """A nudge of x that a shorter one bears out, beyond rounding, and whether there is one.
 
     sin(100,000 x) wants a nudge of its own, and so does a number near 0; at a jump none is.
     """
     own = OWN * (x or 1.0)
-    h = min(max(H, LARGER * x), max(NEAREST, own))
-    if own < NEAREST:
+    h, nearest = min(max(H, LARGER * x), max(NEAREST, own)), NEAREST
+    if eps > EPS:
+        h, nearest = float(np.cbrt(eps)) * max(1.0, x), NEAREST_SINGLE
+    elif own < NEAREST:
         near = slope(own)
         if (EPS * np.abs(out) / own <= 1e-6 * np.abs(near))[near != 0].all():
             return own, True
     found, settled = slope(h), True
-    while h > NEAREST:
+    while h > nearest:
         shorter = slope(h / CLOSER)
-        doubt = 1e-6 * np.abs(shorter) + 8 * EPS * np.abs(out) * CLOSER / h
+        doubt = 1e-6 * np.abs(shorter) + 8 * eps * np.abs(out) * CLOSER / h
         if not (np.abs(found - shorter) > doubt).any():
             return h, True
         h, found, settled = h / CLOSER, shorter, False
