@@ -41,6 +41,7 @@ ROUNDING = 8 * EPS  # of a loss, beside its size, or beside 1: of ln p the p is 
 LEAST = 1e-9  # of a quotient, whatever the loss: what curvature leaves of it
 FAINT = 100 * LEAST  # where a gradient is 0, a loss that tells no more than this tells nothing
 TELLS = 1e-3  # of a gradient: with less doubt than this, right is told from wrong
+SETTLED = 1e-2  # of a quotient: one that a shorter step changes by more is no slope yet
 TINY = 1e-5  # of a number near 0: a nudge of it
 BESIDE = 1e-7  # how far beside a kink it is asked what backward makes there
 TRIES = 16  # of such places
@@ -199,7 +200,8 @@ def _by_itself(asked: Asked, found: Quotient) -> str:
             return ALONE
         if _is_slope_beside(asked, abs(gap)):
             return KINKS
-        return BENT if _bends(asked.loss(), found.slope, gap, found.h) else ASTRAY
+        f = asked.loss()
+        return BENT if _bends(f, found.slope, gap, found.h) or _unsettled(f, found) else ASTRAY
     if is_kink(way, asked.value, noise):
         same = _judge(found, alone.value, asked.single)  # the loss moves as this step makes it
         return KINK if same else OWN_KINK
@@ -272,6 +274,15 @@ def _bends(f: Callable[[float], float], slope: float, gap: float, h: float = STE
     """Whether curvature may explain a gap: the quotient of a step twice as long is off by more."""
     h = 2 * h
     return not abs((f(h) - f(-h)) / (2 * h) - slope) <= abs(gap)  # nor where it is no number
+
+
+def _unsettled(f: Callable[[float], float], found: Quotient) -> bool:
+    """Whether a shorter step says something else: behind norms of rows of zeros 1e-5 is far."""
+    h = found.h / 10
+    above, below = f(h), f(-h)
+    near = Quotient((above - below) / (2 * h), h, above, below, found.noise)
+    doubt = SETTLED * max(abs(near.slope), abs(found.slope)) + near.rounding()
+    return abs(near.slope - found.slope) > doubt
 
 
 def _judge(found: Quotient, value: float, single: bool) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from scratch_embed import Embedding, Tensor
 from scratch_embed import functional as F
+from scratch_embed.layers import Linear, TransformerBlock
 from scratch_embed.tensor import differentiable
 from scratch_embed.trace import trace
 from tests.trace.learners import own
@@ -161,3 +162,18 @@ def test_of_three_equal_numbers_the_one_that_the_median_pays_is_on_a_corner(paid
     x = Tensor([2.0, 2.0, 2.0, 5.0, -1.0], requires_grad=True, name="x")
     told = told_of(trace(F.tanh(median(x * 1.0)) * 0.7)).values()
     assert any("DIFFERS" in said for all_said in told for said in all_said) == (paid == 1.1)
+
+
+@pytest.mark.parametrize("seed", [0, 6])
+def test_rows_of_zeros_before_several_norms_and_relus_are_blamed_on_nobody(seed):
+    """Each norm makes slopes 316 times as steep: a nudge of 1e-5 is far beyond where they hold."""
+    given = {"dtype": np.float64, "rng": seed}
+    table, head = Embedding(3, 2, padding_idx=0, **given), Linear(2, 3, **given)
+    x = table([[0, 1, 2, 0]])
+    for layer in (Linear(2, 2, **given), *(TransformerBlock(2, 1, **given) for _ in range(2))):
+        x = layer(x)
+    walk = trace(F.cross_entropy(head(x), [[1, 2, 0, 1]]))
+    for number, step in enumerate(walk.backward, len(walk.forward) + 1):
+        for part in range(len(step.parts)):
+            if step.parts[part].value.ndim == 3:
+                assert "DIFFERS" not in walk.entry(number, (part, (0, 0, 0))).text()

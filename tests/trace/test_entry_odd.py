@@ -235,6 +235,17 @@ def test_an_infinity_beside_an_entry_adds_no_terms_to_its_rule(op):
     assert "nan" not in walk.entry(len(walk), (0, (1, 0))).text(everything=True)
 
 
+def test_the_rule_of_a_masked_score_is_0_where_a_softmax_of_ones_own_takes_it():
+    def shares(z):
+        e = np.exp(z - z.max())
+        return e / e.sum(), e / e.sum()
+
+    own = differentiable(shares, lambda dout, p: p * (dout - (p * dout).sum()))
+    z = Tensor(np.array([0.1, -np.inf, 0.4]), requires_grad=True)
+    walk = trace(own(z), np.array([1.0, 2.0, 3.0]))
+    assert walk.entry(len(walk), (0, (1,))).lines[0].value == 0
+
+
 def test_what_copies_a_number_beyond_all_nudges_moves_with_it():
     z = Tensor(np.array([[1e17, 2.0], [0.3, 0.7]]), requires_grad=True, name="z")
     walk = trace(z.reshape(4), np.array([1.5, 2, 3, 4]))

@@ -180,5 +180,6 @@ def cross_entropy(label: str, logits, target: int, why: str = "") -> float:
     top = logits.max()
     total = float(top + np.log(np.exp(logits - top).sum()))
     result = total - float(logits[target])
-    stages = f"-ln(softmax[{target}])", f"-ln({number(np.exp(-result))})", number(result)
+    p = number(np.exp(-result)) if np.exp(-result) else f"e^-{number(result)}"
+    stages = f"-ln(softmax[{target}])", f"-ln({p})", number(result)
     return present("cross_entropy", label, Line(label, stages, result, why), result)

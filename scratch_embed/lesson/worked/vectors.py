@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -56,8 +58,8 @@ def sum(label: str, *terms, why: str = ""):
         (values,) = vectors((label, terms[0]))
         result = float(values.sum())
     else:
-        values = np.array(terms)
-        result = values.sum().item()
+        values, whole = np.array(terms), all(isinstance(x, (int, np.integer)) for x in terms)
+        result = reduce(add, map(int, terms)) if whole else values.sum().item()
     line = Line(label, (plus(values), number(result)), result, why, adds=tuple(values))
     return present("sum", label, line, result)
 

@@ -86,10 +86,11 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
             blank = np.zeros(array.shape)
             without, marked = (rerun(at, {place: moved(blank, index, t)}) for t in (0.0, 1.0))
             found = np.where(_same(without, marked), 0, marked - without)
-        elif not np.isfinite(x):  # no nudge moves it
+        elif not np.isfinite(x):  # no nudge moves it, nor what it leaves finite, as a softmax
             other = np.array(array, np.float64)
             other[index] = 0
-            found = np.where(_same(rerun(at, {place: other}), at.out), 0, np.nan)
+            still = _same(rerun(at, {place: other}), at.out) | np.isfinite(at.out)
+            found = np.where(still, 0, np.nan)
         else:
             eps = _spacing(at, place, index)
             h, settled = _settled(slope, at.out, x, eps)

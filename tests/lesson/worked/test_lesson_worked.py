@@ -106,7 +106,13 @@ def test_the_products_shown_add_up_to_the_result_shown(capsys):
     assert len(shown) == 5 and sum(shown) == pytest.approx(result, abs=1e-6)
 
 
+def test_a_probability_below_all_floats_is_told_as_a_power(capsys):
+    assert worked.cross_entropy("loss", [0.0, 1000.0], 0) == 1000
+    assert "-ln(e^-1,000) = 1,000" in capsys.readouterr().out
+
+
 def test_whole_numbers_stay_whole():
+    assert worked.sum("n", 2**62, np.int64(2**62)) == 2**63
     product = worked.product("bytes", 128_256, np.int32(4096), 2)
     assert product == 1_050_673_152 and type(product) is int
     assert worked.sum("ids", 3782, 5291) == 9073
