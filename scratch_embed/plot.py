@@ -18,6 +18,7 @@ import numpy as np
 from scratch_embed.arguments import array_of
 from scratch_embed.files import check_ending, replacing
 from scratch_embed.look.fonts import boxes_for_letters
+from scratch_embed.look.labels import stack
 from scratch_embed.uninterrupted import uninterrupted
 
 # Eight colours that colour-blind eyes tell apart: Okabe and Ito, "Color universal design", 2008.
@@ -39,6 +40,7 @@ CYCLE = [
 MARKERS = "os^DvPX*"  # a second cue beside the colour
 LINES = ["-", "--", "-.", ":"]
 
+READABLE = 400  # cells of a heatmap with numbers in them
 PLAIN = {"parse_math": False}  # a word may be "$$"
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so every machine draws the same letters
@@ -104,7 +106,7 @@ def heatmap(
     rows: Sequence[str] | None = None,
     cols: Sequence[str] | None = None,
     *,
-    values: bool = True,
+    values: bool | None = None,
     digits: int = 2,
     highlight: Sequence[int] = (),
     limit: float | None = None,
@@ -114,7 +116,8 @@ def heatmap(
     ylabel: str = "",
     title: str = "",
 ) -> None:
-    """Draw array (V, D) as coloured cells, row 0 on top, with its numbers written in the cells.
+    """Draw array (V, D) as coloured cells, row 0 on top, with its numbers written in the cells
+    (values=None: of as many as can be read).
 
     Colours run from purple (negative) over white (zero) to orange (positive), symmetric about zero,
     and are full at +-limit (the largest number when None): arrays side by side want the same limit.
@@ -130,7 +133,7 @@ def heatmap(
         raise ValueError(f"limit is {limit!r}; it must be a finite number above 0, or None")
     image = ax.imshow(array, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto")
     _cell_ticks(ax, array.shape, rows, cols)
-    if values:
+    if array.size <= READABLE if values is None else values:
         for (v, d), number in np.ndenumerate(array):
             # The ends of the colour scale are dark, so the number turns white there.
             dark = np.dot(image.cmap(image.norm(number))[:3], (0.299, 0.587, 0.114)) < 0.5
@@ -208,11 +211,13 @@ def scatter_labels(
     """Points (V, 2) with a word beside each. Points of one group share a colour and a marker.
 
     Words that would lie on one another, or on a point, are stacked, and a thin line leads back to
-    the point.
+    the point. Those for which there is no room left are counted in a corner.
     """
     points = _matrix(points, "points")
     if points.shape[1] != 2:
         raise ValueError(f"points must have shape (V, 2), but their shape is {points.shape}.")
+    for row in np.flatnonzero(~np.isfinite(points).all(axis=1)):
+        raise ValueError(f"points[{row}] is {points[row].tolist()}, which is no place")
     _same_length("labels", labels, len(points))
     _same_length("groups", groups, len(points))
     kinds = list(groups) if groups is not None else [""] * len(points)
@@ -231,7 +236,7 @@ def scatter_labels(
     ]  # fmt: skip
     ax.margins(0.12)
     _finish(ax, xlabel, ylabel, title, legend=groups is not None, beside=True)
-    _stack(ax, words)
+    stack(ax, words)
 
 
 def lines(
@@ -276,27 +281,6 @@ def _finish(ax, xlabel, ylabel, title, legend, beside=False) -> None:
 def _named(name) -> str | None:
     """What a legend shows. Matplotlib leaves out whose name begins with _, but for a hair space."""
     return f"\u200a{name}" if str(name).startswith("_") else str(name) or None
-
-
-def _stack(ax, words) -> None:
-    """From the top word to the lowest: move each down until it lies on no point and no word."""
-    from matplotlib.text import Text
-    from matplotlib.transforms import Bbox
-
-    with boxes_for_letters():
-        ax.figure.draw_without_rendering()  # now the layout is made, and each word has its place
-    points_per_pixel = 72 / ax.figure.dpi
-    points = ax.transData.transform([word.xy for word in words])
-    taken = [Bbox([point - 3 / points_per_pixel, point + 3 / points_per_pixel]) for point in points]
-    for word in sorted(words, key=lambda word: -Text.get_window_extent(word).y0):
-        box = home = Text.get_window_extent(word)  # of the word itself, without its line
-        for other in sorted(taken, key=lambda one: -one.y1):  # so what was passed lies above
-            if box.overlaps(other):
-                box = box.translated(0, other.y0 - box.y1 - 1)
-        right, up = word.xyann
-        word.xyann = (right, up + (box.y0 - home.y0) * points_per_pixel)
-        word.arrow_patch.set_visible(box.y0 != home.y0)
-        taken.append(box)
 
 
 def _frame_rows(ax, rows, shape) -> None:

@@ -117,6 +117,28 @@ def test_a_word_lies_on_no_point_and_on_no_word():
     assert not any(box.contains(*point) for box in boxes for point in at)
 
 
+def test_words_for_which_there_is_no_room_are_counted_and_the_axes_stay(tmp_path):
+    figure, ax = plot.figure()
+    points = np.random.default_rng(0).standard_normal((150, 2))
+    plot.scatter_labels(ax, points, [f"word{i}" for i in range(150)])
+    plot.save(figure, tmp_path / "words.png")  # a warning of a layout that failed is an error here
+    *words, told = ax.texts
+    shown = [word for word in words if word.get_visible()]
+    assert told.get_text() == f"{150 - len(shown)} of 150 words have no room" and len(shown) > 30
+    assert ax.get_position().height > 0.8
+    low = ax.get_window_extent().y0
+    assert all(Text.get_window_extent(word).y0 >= low - 15 for word in shown)
+    with pytest.raises(ValueError, match=r"points\[1\] is \[nan, 2.0\]"):
+        plot.scatter_labels(ax, [[0, 1], [np.nan, 2]], ["a", "lost"])
+
+
+def test_numbers_are_written_where_they_can_be_read():
+    for shape, count in (((20, 20), 400), ((21, 20), 0)):
+        _, ax = plot.figure()
+        plot.heatmap(ax, np.ones(shape))
+        assert len(ax.texts) == count
+
+
 def test_lines_on_log_axes():
     _, ax = plot.figure()
     plot.lines(ax, [1, 10], {"a": [5, 6], "b": [7, 8]}, logx=True, logy=True, xlabel="rank")

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scratch_embed.arguments import check_count
 from scratch_embed.lesson.record import current
-from scratch_embed.look.numbers import number
+from scratch_embed.look.numbers import number, told_apart
 from scratch_embed.look.terminal import table, width, wrap
 
 SEEDS, QUICK_SEEDS = 5, 3
+ROUNDING = 1e-12  # of a score
 
 
 @dataclass
@@ -54,7 +56,8 @@ class Results:
         print("\n".join("  " + line for line in table(header, rows, width() - 2).splitlines()))
 
     def claim(self, one: str, relation: str, other: str, by: float = 0.0) -> bool:
-        """Say whether `one` is "above" or "below" `other` by more than `by`, for every seed.
+        """Say whether `one` is "above" or "below" `other` by more than `by`, beyond rounding, for
+        every seed.
 
         The seeds are paired, and the longest budget decides. Prints the sentence, keeps it, and
         returns whether the claim may be made.
@@ -63,12 +66,14 @@ class Results:
             raise ValueError(f"relation is {relation!r}; it must be 'above' or 'below'")
         gaps = self.final(one) - self.final(other)
         gaps = gaps if relation == "above" else -gaps
-        held = int((gaps > by).sum())
+        sizes = np.maximum(np.abs(self.final(one)), np.abs(self.final(other)))
+        held = int((gaps > by + ROUNDING * sizes).sum())
         holds = held == len(gaps)
         more = f" by more than {number(by)}" if by else ""
-        spread = (
-            f"{number(gaps.min(), 3)} to {number(gaps.max(), 3)}{self.unit and ' ' + self.unit}"
-        )
+        low, high = number(gaps.min(), 3), number(gaps.max(), 3)
+        if low == number(by) and held:
+            low, _ = told_apart(gaps.min(), by, 3)
+        spread = f"{low} to {high}{self.unit and ' ' + self.unit}"
         if holds:
             text = f"{one} is {relation} {other}{more} for all {len(gaps)} seeds ({spread})"
         else:
@@ -114,14 +119,14 @@ def across(
     budgets : training steps, or another unit of work that all ways spend alike.
     quick_budgets : the budgets of a --quick run; the shortest of `budgets` when not given.
 
-    Raises ValueError for a number that is not finite.
+    Raises ValueError for a number that is not finite, and a budget that is no whole number.
     """
     from tqdm import tqdm
 
-    seeds = range(seeds) if isinstance(seeds, int) else seeds
-    quick = current().options.quick
-    if quick:
-        seeds = list(seeds)[:QUICK_SEEDS]
+    seeds = range(seeds) if isinstance(seeds, int) else list(seeds)
+    budgets = [check_count(budget, "a budget", 0) for budget in budgets]
+    if current().options.quick:
+        seeds = seeds[:QUICK_SEEDS]
         budgets = [min(budgets)] if quick_budgets is None else quick_budgets
     scores = {way: {int(b): np.zeros(len(seeds)) for b in budgets} for way in ways}
     jobs = [(way, b, k, seed) for way in ways for b in budgets for k, seed in enumerate(seeds)]
@@ -142,5 +147,6 @@ def dump(results: Sequence[Results]) -> str:
 
 def _spread(values: np.ndarray) -> str:
     low, middle, high = values.min(), np.median(values), values.max()
-    texts = [number(float(x), 4) for x in (middle, low, high)]
+    digits = max(4, len(f"{max(-low, high):.0f}"))  # 12,346 and not 1.235e+04
+    texts = [number(float(x), digits) for x in (middle, low, high)]
     return texts[0] if low == high else f"{texts[0]} ({texts[1]} to {texts[2]})"

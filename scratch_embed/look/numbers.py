@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+import sys
+from decimal import Decimal
 
 import numpy as np
 
 
 def number(x, digits: int = 6) -> str:
-    """A number for people: whole ones in full with commas, others with `digits` significant digits.
+    """A number for people: whole ones below 1e15 in full with commas, others with `digits`
+    significant digits.
 
     >>> number(131072000.0), number(0.1 + 0.2), number(True), number(1e-7)
     ('131,072,000', '0.3', 'True', '1e-07')
     """
     if isinstance(x, (bool, np.bool_, str)):
         return str(x)
-    if math.isfinite(x) and x == int(x) and abs(x) < 1e15:
+    if isinstance(x, int) and abs(x) > sys.float_info.max:
+        x = Decimal(x)
+    elif math.isfinite(x) and x == int(x) and abs(x) < 1e15:
         return f"{int(x):,}"
     text = f"{x:.{digits}g}"
     return "0" if text == "-0" else text

@@ -121,7 +121,8 @@ def _list(lines: list[str], columns: int, colour: bool) -> str:
 def _table(lines: list[str], columns: int, colour: bool) -> str:
     rows = []
     while lines and lines[0].lstrip().startswith("|"):
-        cells = re.split(r"(?<!\\)\|", lines.pop(0).strip().strip("|"))
+        row = lines.pop(0).strip().removeprefix("|")
+        cells = re.split(r"(?<!\\)\|", re.sub(r"(?<!\\)\|$", "", row))
         rows.append([inline(cell.strip(), colour) for cell in cells])
     header, rule, *body = rows
     right = [k for k, cell in enumerate(rule) if cell.endswith(":") and not cell.startswith(":")]
@@ -136,9 +137,16 @@ def _ruler(lines: list[str], columns: int, colour: bool) -> str:
 
 def _paragraph(lines: list[str], columns: int, colour: bool) -> str:
     text = [lines.pop(0).strip()]
-    while lines and lines[0].strip() and not any(s(lines[0], lines) for s, _ in BLOCKS[:-1]):
+    while lines and lines[0].strip() and not _interrupts(lines[0], lines):
         text.append(lines.pop(0).strip())
     return "\n".join(wrap(inline(" ".join(text), colour), columns))
+
+
+def _interrupts(line: str, lines: list[str]) -> bool:
+    """Whether a line begins a block within a paragraph: "1986." does not, as a list begins at 1."""
+    number = re.match(r"\s*(\d+)[.)]\s", line)
+    later = number is not None and number[1] != "1"
+    return not later and any(starts(line, lines) for starts, _ in BLOCKS[:-1])
 
 
 def _starts_table(line: str, lines: list[str]) -> bool:

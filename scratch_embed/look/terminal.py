@@ -83,7 +83,15 @@ def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> l
 
 def fit(text: str, columns: int) -> str:
     """The text, or as much of it as fits, with dots for what does not."""
-    return text if visible(text) <= columns else text[: max(0, columns - 4)].rstrip() + " ..."
+    if visible(text) <= columns:
+        return text
+    return text[: _fitting(text, columns - 4)].rstrip() + " ..."
+
+
+def _fitting(text: str, columns: int) -> int:
+    """How many of its first characters stand in so many columns."""
+    ends = range(min(len(text), columns), 0, -1)
+    return next((end for end in ends if visible(text[:end]) <= columns), 0)
 
 
 def chop(text: str, columns: int) -> list[str]:
@@ -91,8 +99,9 @@ def chop(text: str, columns: int) -> list[str]:
     lines = []
     for line in wrap(text, columns):
         while visible(line) > columns and not ESCAPE.search(line):
-            lines.append(line[:columns])
-            line = line[columns:]
+            end = max(1, _fitting(line, columns))
+            lines.append(line[:end])
+            line = line[end:]
         lines.append(line)
     return lines
 
@@ -111,8 +120,14 @@ def table(header: list[str], rows: list[list[str]], columns: int | None = None, 
     columns = width() if columns is None else columns
     everything = [header, *rows]
     widths = [max(visible(row[k]) for row in everything) for k in range(len(header))]
+    words = [
+        max(visible(word) for row in everything for word in row[k].split(" ") or [""])
+        for k in range(len(header))
+    ]
     while sum(widths) + 2 * (len(widths) - 1) > columns and max(widths) > 4:
-        widths[widths.index(max(widths))] -= 1
+        wraps = [size if size > word else 0 for size, word in zip(widths, words)]
+        cut = wraps if any(size > 4 for size in wraps) else widths  # no word, while there is a way
+        widths[cut.index(max(cut))] -= 1
 
     def lay(row: list[str]) -> list[str]:
         cells = [chop(cell, size) for cell, size in zip(row, widths)]

@@ -39,6 +39,8 @@ WORDS = {"log", "ln", "exp", "max", "min", "argmax", "sin", "cos", "tanh", "dim"
          "lim"}  # fmt: skip
 STYLES = {"text", "mathrm", "operatorname", "mathbf", "boldsymbol", "mathit", "mathcal", "mathsf",
           "texttt", "textbf", "mathtt", "bm", "textit"}  # fmt: skip
+MARKS = "₀-₉₊₋ₐ-ₜᵢ-ᵥⱼ⁰-ⁿᵀ\u0300-\u036f"  # above and below a letter
+ONE = re.compile(rf"[\d.,]+|\w[{MARKS}]*")  # what a root is taken of without brackets
 TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_&~]|\s+|[^\\{}^_&~\s]", re.DOTALL)
 
 
@@ -80,9 +82,12 @@ def _piece(token: str, tokens: list[str]) -> str:
             tokens.pop()
         return ""
     if name in ("frac", "tfrac", "dfrac"):
-        return f"{_grouped(_argument(tokens), '+-/ ')}/{_grouped(_argument(tokens), '+-/·× ')}"
+        above, below = _grouped(_argument(tokens), "+-/ "), _grouped(_argument(tokens), "+-/·× ")
+        below = f"({below})" if re.match(r"\d+[^\W\d]", below) else below  # 1/(2σ)
+        return f"({above}/{below})" if _multiplied(tokens) else f"{above}/{below}"
     if name == "sqrt":
-        return f"√{_grouped(_argument(tokens), None)}"
+        root = _argument(tokens).strip()
+        return f"√{root}" if ONE.fullmatch(root) else f"√({root})"
     if name == "mathbb":
         return "".join(BOARD.get(letter, letter) for letter in _argument(tokens))
     if name in ACCENTS:
@@ -103,11 +108,21 @@ def _argument(tokens: list[str]) -> str:
     return _piece(tokens.pop(), tokens) if tokens else ""
 
 
-def _grouped(text: str, breakers: str | None) -> str:
+def _grouped(text: str, breakers: str) -> str:
     """The text, in brackets where it would otherwise be misread."""
     text = text.strip()
-    simple = len(text) <= 1 if breakers is None else not any(c in breakers for c in text)
-    return text if simple or (breakers is None and text.isalnum()) else f"({text})"
+    return f"({text})" if any(c in breakers for c in text) else text
+
+
+def _multiplied(tokens: list[str]) -> bool:
+    """Whether what comes next would be read as part of a denominator: a letter, a bracket, a
+    power."""
+    following = (t for t in reversed(tokens) if t[0] != "\\" or t[1:] not in SILENT)
+    token = next(following, " ")
+    if token[0] == "\\":
+        name = token[1:]
+        token = SYMBOLS.get(name, "x" if name in {"frac", "sqrt", "mathbb"} | STYLES else " ")
+    return token[:1].isalnum() or token[:1] in "([{^Σ∂"
 
 
 def _script(pieces: list[str], mark: str, tokens: list[str]) -> None:

@@ -69,12 +69,15 @@ def _update(artists, values: dict) -> dict[str, str]:
     arrows.set_offsets(rows[[b, c]])
     arrows.set_UVC(*np.array([way, way]).T)
     words.set(rows)
-    head.set_text(f"{values['sum']} is nearest to {WORDS[best]}")
+    tie = np.isclose(*found.values[:2])
+    others = " of the others" if values["exclude"] else ""
+    nearest = " and ".join(WORDS[row] for row in found.rows[: 1 + tie])
+    head.set_text(f"nearest{others} to {values['sum']}: {nearest}")
     near = ", ".join(f"{WORDS[r]} {d:.2f}" for r, d in zip(found.rows, found.values))
     return {
         "the sum": f"({query[0]:.2f}, {query[1]:.2f})",
         "nearest, and how far": near,
-        "its answer": WORDS[best],
+        "its answer": nearest,
     }
 
 

@@ -64,11 +64,16 @@ def _update(artists, values: dict) -> dict[str, str]:
     head.set_text(f"red: where a step of descent moves each row (rate {RATE})")
     return {
         "loss": f"-ln {p[target]:.5g} = {loss:.3f}",
-        "sum of dz": f"{dz.sum().round(9) + 0.0:+.3f}",
-        "sum of the rows of dE": " ".join(f"{x:+.3f}" for x in dE.sum(axis=0).round(9) + 0.0),
-        f"dE[{values['target']}]": " ".join(f"{x:+.3f}" for x in dE[target]),
-        "dh": " ".join(f"{x:+.3f}" for x in dh),
+        "sum of dz": _signed(dz.sum(keepdims=True)),
+        "sum of the rows of dE": _signed(dE.sum(axis=0)),
+        f"dE[{values['target']}]": _signed(dE[target]),
+        "dh": _signed(dh),
     }
+
+
+def _signed(numbers: np.ndarray) -> str:
+    """With three decimals; what rounding leaves of a 0 is one, and has no sign of its own."""
+    return " ".join(f"{x:+.3f}" for x in numbers.round(9) + 0.0)
 
 
 SIMULATION = Simulation(

@@ -68,7 +68,11 @@ def svd_vectors(matrix: np.ndarray, dim: int, power: float = 0.5) -> np.ndarray:
     Levy, Goldberg & Dagan 2015 found 0.5 and 0 better than the 1 of the textbook. The sign of each
     column, which an SVD leaves open, makes its largest entry positive.
     """
-    matrix = np.asarray(matrix, dtype=np.float64)
+    matrix = array_of(matrix, "matrix").astype(np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"matrix has shape {matrix.shape}; it must have rows and columns")
+    for i, j in np.argwhere(~np.isfinite(matrix)):
+        raise ValueError(f"matrix[{i}, {j}] is {matrix[i, j]}; only finite numbers have an SVD")
     if check_count(dim, "dim") > min(matrix.shape):
         raise ValueError(f"dim is {dim}; a matrix {matrix.shape} has {min(matrix.shape)} at most")
     u, s, _ = np.linalg.svd(matrix, full_matrices=False)

@@ -53,7 +53,8 @@ class Visit:
     number: int  # the line of its def
     given: dict[str, object]
     rows: list[Row] = field(default_factory=list)
-    left_out: int = 0  # rows after the first MOST_ROWS
+    left_out: int = 0  # rows after the first MOST_ROWS, but for the last
+    last: Row | None = None  # the statement that returned, if it comes after those
     result: object = None  # None, too, of a call that raised
 
 
@@ -113,7 +114,8 @@ class _Watch:
         if self.open:
             caller = self.open[-1]
             near = code.co_filename == caller.frame.f_code.co_filename or self.wanted(code)
-            if frame.f_back is not caller.frame or caller.row is None or not near:
+            shown = caller.row is not None and not caller.visit.left_out
+            if frame.f_back is not caller.frame or not shown or not near:
                 return None
             home = caller.row.inner
         elif len(self.visits) < self.most and self.wanted(code):
@@ -135,6 +137,7 @@ class _Call:
         self.known = _locals(frame)
         self.visit = Visit(code.co_name, code.co_filename, code.co_firstlineno, dict(self.known))
         self.row: Row | None = None  # the statement that runs now
+        self.leaves: Row | None = None  # the last `return`, behind which a `with` may end
         self.span: tuple[int, int] | None = None
 
     def event(self, frame: FrameType, event: str, arg):
@@ -143,11 +146,18 @@ class _Call:
             self.line(frame.f_lineno)
         elif event == "return":
             self.finish()
-            if self.visit.rows:
-                self.visit.rows[-1].made |= {"return": kept(arg)} if arg is not None else {}
-            self.visit.result = arg
+            self.returned(arg)
             self.watch.open.pop()
         return self.event
+
+    def returned(self, result) -> None:
+        """What is returned, the last `return` that ran has made; it is shown, whatever is not."""
+        self.visit.result, row = result, self.leaves or self.row
+        if row is not None and result is not None:
+            row.made |= {"return": kept(result)}
+        if self.visit.left_out and row is not None and all(row is not r for r in self.visit.rows):
+            self.visit.last = row
+            self.visit.left_out -= 1
 
     def line(self, number: int) -> None:
         span = _statements(self.visit.path).get(number, (number, number))
@@ -156,6 +166,8 @@ class _Call:
         self.finish()
         self.span = span
         self.row = Row(span[0], _source(self.visit.path, span))
+        if self.row.source.startswith("return"):
+            self.leaves = self.row
         if len(self.visit.rows) < MOST_ROWS:
             self.visit.rows.append(self.row)
         else:
@@ -163,7 +175,7 @@ class _Call:
 
     def finish(self) -> None:
         """What is new among the local names, the statement that ends here has made."""
-        if self.row is None:
+        if self.row is None or self.visit.left_out:  # of what is not shown nothing is copied
             return
         now = _locals(self.frame)
         new = (k for k, v in now.items() if k not in self.known or differ(self.known[k], v))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 LARGEST = 100_000  # entries of an array that is copied; of a larger one its Size is kept
-LONGEST = 10_000  # things in a list, and in what it holds, that are copied; else a Glimpse is kept
+LONGEST = 1_000  # things in a list, and in what it holds, that are copied; else a Glimpse is kept
 DEEPEST = 20  # of lists in lists: what is further down stays as it is
 MAPPINGS = dict, Counter, OrderedDict, defaultdict
 HOLDERS = {list, set, deque, *MAPPINGS}

@@ -27,6 +27,7 @@ MOST_NUMBERS = 4_000_000  # of probabilities that are found again; of more their
 PACKAGE = Path(__file__).parents[1]
 WORD = re.compile(r"[A-Za-z]\w*")
 BRANCHES = ast.If, ast.Try, ast.Match
+VIEWS = {"T", "reshape", "ravel", "view", "transpose", "swapaxes"}  # of the same numbers
 FORM = {"reshape", "ravel", "astype", "copy", "view"}  # these leave the numbers as they are
 IN_PLACE = {"append", "extend", "insert", "fill", "sort"}  # of what they are methods of
 HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
@@ -100,10 +101,10 @@ class Code(NamedTuple):
 def code_of(half: Callable, parameter: str, place: int, ran: frozenset[int] | None) -> Code | None:
     """The statements of a backward that make the gradient of one parameter.
 
-    Those that write to d + its name; else to what is returned in its place; else the return. Of a
-    forward, asked for place 0, the statements that make the output. Of those in branches the ones
-    that `ran`, by their lines in the file, if that is known. None where Python has no source to
-    show.
+    Those that write to what is returned in its place, if that has a name; else to d + its name;
+    else the return. Of a forward, asked for place 0, the statements that make the output. Of those
+    in branches the ones that `ran`, by their lines in the file, if that is known. None where Python
+    has no source to show.
     """
     read = _read(half)
     if read is None:
@@ -112,13 +113,14 @@ def code_of(half: Callable, parameter: str, place: int, ran: frozenset[int] | No
     if ran is not None:
         body = [node for node in body if first + node.lineno - 1 in ran]
     returns = [node for node in body if isinstance(node, ast.Return) and node.value]
-    made = [node for node in body if f"d{parameter}" in _writes(node)]
-    if not made and returns:
-        value = returns[-1].value
-        several = isinstance(value, (ast.Tuple, ast.List)) and place < len(value.elts)
-        value, works = _source(value.elts[place] if several else value)
-        made = [node for node in body if value in _writes(node) and not _converts(node)]
-        made += returns[-1:] if made and works else []
+    value = returns[-1].value if returns else None
+    several = isinstance(value, (ast.Tuple, ast.List)) and place < len(value.elts)
+    value, works = _source(value.elts[place] if several else value)
+    named = [node for node in _makers(body, value) if not _converts(node)]
+    if several and named and not works:
+        made = named  # return dw, dx hands x what is called dw
+    else:
+        made = _makers(body, f"d{parameter}") or named + (returns[-1:] if named and works else [])
     made = made or (returns if ran is None else returns[-1:]) or body[:1]
     lines = sorted((first + node.lineno - 1, _text(source, node)) for node in made)
     return Code(path, tuple(lines))
@@ -143,7 +145,8 @@ def _lines_that_ran(half: Callable, run: Callable[[], Visit]) -> frozenset[int] 
         visit = run()
     except Exception:  # noqa: BLE001  of random numbers, without lines, or a learner's own
         return None
-    return None if visit.left_out else frozenset(row.number for row in visit.rows)
+    ran = (row.number for row in visit.rows if row.made or not row.source.startswith("if "))
+    return None if visit.left_out else frozenset(ran)  # `if c: dx[0] = 0` may have made nothing
 
 
 @lru_cache
@@ -166,7 +169,34 @@ def _read(half: Callable) -> tuple[str, list[str], int, list[ast.stmt]] | None:
     return path, source, first, sorted(body, key=lambda node: node.lineno) or tree.body[:1]
 
 
-def _source(value: ast.AST) -> tuple[str | None, bool]:
+def _makers(body: list[ast.stmt], name: str | None) -> list[ast.stmt]:
+    """The statements that write to a name, or to a view of it that is filled: rows = dx.T."""
+    views = {name}
+    for node in body:
+        if isinstance(node, ast.Assign) and _viewed(node.value) in views - {None}:
+            views |= {name for target in node.targets for name in _bases(target)}
+    filled = {view for view in views - {name} if any(view in _fills(node) for node in body)}
+    return [node for node in body if _writes(node) & (filled | {name})]
+
+
+def _viewed(value: ast.AST) -> str | None:
+    """x of x[i], x.T, x.reshape(shape) and what else shows the numbers of x and copies none."""
+    while not isinstance(value, ast.Name):
+        value = value.func if isinstance(value, ast.Call) else value
+        named = isinstance(value, ast.Attribute) and value.attr in VIEWS
+        if not named and not isinstance(value, ast.Subscript):
+            return None
+        value = value.value
+    return value.id
+
+
+def _fills(node: ast.stmt) -> set[str]:
+    """The names whose numbers a statement writes to, and that it does not make."""
+    made = isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) for t in node.targets)
+    return set() if made else _writes(node)
+
+
+def _source(value: ast.AST | None) -> tuple[str | None, bool]:
     """The name that a value comes from, as out of out.reshape(shape); and whether what is done to
     it on the way is more than its form."""
     works = False
@@ -221,8 +251,10 @@ def _bases(target: ast.AST) -> list[str]:
 
 
 def _text(source: list[str], node: ast.AST) -> str:
-    """The statement on one line, without the comment behind it."""
+    """The statement on one line, without the comments in it and behind it."""
     segment = ast.get_source_segment(textwrap.dedent("".join(source)), node)
+    if "#" in segment and "\n" in segment:
+        return ast.unparse(node)
     return " ".join(line.strip() for line in segment.splitlines())
 
 

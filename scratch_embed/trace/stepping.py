@@ -201,7 +201,7 @@ class Walk:
         if height is not None:
             before = before[max(0, len(before) - max(0, height - len(now))) :]
         head = f"inside {at.op}, {self.line} of {self.lines} statements"
-        return [head, *(paint(line, "dim") for line in before), *now]
+        return [*wrap(head, width()), *(paint(line, "dim") for line in before), *now]
 
     # ---- Python ----------------------------------------------------------------------------------
 

@@ -62,11 +62,16 @@ def blocks(visit: Visit, columns: int = 80, most: int = 4) -> list[list[str]]:
     first = textwrap.wrap(head, columns, subsequent_indent="    ")
     for name, value in visit.given.items():
         first += told(name, value, columns, most)
-    found = [first]
-    for row in visit.rows:
-        found += _statement(row, columns, most, 0)
+    return [first, *_statements(visit, columns, most, 0)]
+
+
+def _statements(visit: Visit, columns: int, most: int, depth: int) -> list[list[str]]:
+    """A block for every statement that ran, and one for those that are left out."""
+    found = [block for row in visit.rows for block in _statement(row, columns, most, depth)]
     if visit.left_out:
-        found.append([f"... {visit.left_out:,} statements more"])
+        found.append([f"{'':<{2 * depth}}... {visit.left_out:,} statements more"])
+    if visit.last is not None:
+        found += _statement(visit.last, columns, most, depth)
     return found
 
 
@@ -84,8 +89,7 @@ def _statement(row: Row, columns: int, most: int, depth: int) -> list[list[str]]
     found = [block]
     for visit in row.inner:
         found.append([f"{'':<{2 * depth + 6}}in {visit.name}:"])
-        for inner in visit.rows:
-            found += _statement(inner, columns, most, depth + 1)
+        found += _statements(visit, columns, most, depth + 1)
     return found
 
 

@@ -31,6 +31,30 @@ def test_a_number_that_compares_with_nothing_is_told_where_it_came_from():
         across(lambda s, b, shift: np.nan if s and shift == 1 else 0.0, WAYS, seeds=2)
 
 
+def test_budgets_are_whole_numbers_from_any_iterable():
+    found = across(lambda seed, budget: budget, {"a": {}, "b": {}}, 2, map(int, (10, 20)))
+    assert [found.scores["b"][10].tolist(), found.scores["b"][20].tolist()] == [[10, 10], [20, 20]]
+    with pytest.raises(ValueError, match="a budget is 0.5"):
+        across(lambda seed, budget: budget, {"a": {}}, 2, (0.5, 1))
+
+
+@pytest.mark.parametrize(
+    "one, other, by, holds",
+    [(0.4, 0.3, 0.1, False), (0.9, 0.8, 0.1, False), (0.1 + 0.2, 0.3, 0.0, False),
+     (0.4004, 0.3, 0.1, True)],
+)  # fmt: skip
+def test_what_is_the_same_but_for_rounding_is_not_above(one, other, by, holds, capsys):
+    results = Results({"a": {9: np.array([one, 0.7])}, "b": {9: np.array([other, 0.1])}})
+    assert results.claim("a", "above", "b", by=by) is holds
+    told = " ".join(capsys.readouterr().out.split())
+    assert not holds or "by more than 0.1 for all 2 seeds (0.1004 to 0.6)" in told
+
+
+def test_large_scores_are_told_in_full(capsys):
+    Results({"a": {9: np.array([12345.678, -12399.1])}}).show()
+    assert "(-12399 to 12346)" in capsys.readouterr().out
+
+
 def test_quick_runs_three_seeds_at_the_shortest_budget():
     with recording(Record("lab", options=Options(quick=True))):
         results = across(score, WAYS, seeds=5, budgets=(2, 5))

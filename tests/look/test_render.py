@@ -8,6 +8,7 @@ import pytest
 
 from scratch_embed.look import terminal
 from scratch_embed.look.render import markdown
+from scratch_embed.look.terminal import fit, table, visible
 from scratch_embed.look.tex import to_unicode
 
 SAMPLE = r"""# Title with $E$
@@ -39,7 +40,12 @@ x = [1,  2]  # **not bold**
         (r"e_i^\top E", "eᵢᵀ E"),
         (r"\sqrt{d}", "√d"),
         (r"\sqrt{d_\text{model}}", "√(d_model)"),
-        (r"\frac{a+b}{2d}", "(a+b)/2d"),
+        (r"\frac{a+b}{2d}", "(a+b)/(2d)"),
+        (r"\frac{1}{2}\sigma", "(1/2)σ"),
+        (r"\frac{1}{s}\left(g - n\right)", "(1/s)(g - n)"),
+        (r"\frac{1}{N}\, x + \frac12", "1/N x + 1/2"),
+        (r"\sqrt{VD}", "√(VD)"),
+        (r"\sqrt{V}D", "√VD"),
         (r"\frac{a}{b \cdot c}", "a/(b · c)"),
         (r"\lVert e_i \rVert_2", "‖eᵢ‖₂"),
         (r"\left( x \right)^2", "(x)²"),
@@ -88,6 +94,28 @@ def test_colour_only_on_a_terminal_and_without_no_color(monkeypatch):
     assert not terminal.coloured(Terminal())
     monkeypatch.setenv("NO_COLOR", "")  # set but empty means nothing
     assert terminal.coloured(Terminal())
+
+
+def test_an_empty_first_cell_of_a_table_keeps_its_column():
+    laid = markdown("||near|far|\n|-|-|-|\n|cat|1|2|\n||3||\n", 40, colour=False)
+    assert laid.splitlines() == ["     near  far", "---  ----  ---", "cat  1     2", "     3"]
+
+
+def test_a_year_at_the_start_of_a_line_begins_no_list():
+    text = markdown("It was taught in\n1986. Nobody saw it.\n1. A list", 60, colour=False)
+    assert text == "It was taught in 1986. Nobody saw it.\n\n  1. A list"
+
+
+def test_no_number_is_cut_while_a_name_can_be_wrapped():
+    rows = [["one table of many words", "12,345.67", "12,345.67"]]
+    assert table(["way", "at 96", "at 384"], rows, 30).count("12,345.67") == 2
+
+
+def test_wide_letters_take_two_columns():
+    assert visible(fit("日本語" * 10, 20)) == 20
+    lines = table(["word", "n"], [["日本語" * 5, "1"]], 20).splitlines()
+    assert max(map(visible, lines)) <= 20
+    assert "".join(line[:10].rstrip(" 1") for line in lines[2:]) == "日本語" * 5
 
 
 def test_wrapping_keeps_every_word():

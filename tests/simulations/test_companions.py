@@ -34,6 +34,8 @@ def test_the_softmax_gradient_is_what_nudges_measure_and_its_rows_sum_to_zero():
     np.testing.assert_allclose(dh, nudged, atol=1e-8)
     np.testing.assert_allclose(dE, np.outer(dz, hidden))
     np.testing.assert_allclose(dE.sum(axis=0), 0, atol=1e-12)
+    shown = Scene(load("softmax_gradient"), target="cat", angle=180, length=0.5).numbers
+    assert not any("-0.000" in text for text in shown.values())
 
 
 def test_a_long_key_gains_below_90_degrees_and_loses_beyond():
@@ -108,6 +110,8 @@ def test_the_parallelogram_closes_and_paris_among_the_fruits_points_at_fruits():
     assert scene.numbers["its answer"] == "rome"
     scene.move(fruit=1.0)
     assert scene.numbers["its answer"] in ("apple", "pear", "plum")
+    scene = Scene(load("analogy"), exclude=False, queen=1.0)
+    assert scene.numbers["its answer"] == "king and queen"  # as near one as the other
     rows = analogy.table(queen=1.5)
     assert int(geometry.analogy(rows, *ids[:3], 1, False, "euclidean").rows[0]) == ids[0]
 

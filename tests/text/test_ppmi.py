@@ -53,6 +53,8 @@ def test_svd_vectors_rebuild_the_matrix():
         (lambda: ppmi(np.ones((2, 2)), shift=0), "shift is 0"),
         (lambda: ppmi(np.ones((2, 2)), alpha=np.nan), "alpha is nan"),
         (lambda: svd_vectors(np.ones((3, 3)), 4), "dim is 4"),
+        (lambda: svd_vectors(np.ones(3), 1), "rows and columns"),
+        (lambda: svd_vectors(np.array([[1.0, np.nan]]), 1), r"matrix\[0, 1\] is nan"),
     ],
 )
 def test_bad_input_is_explained(use, words):

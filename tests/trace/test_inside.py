@@ -11,7 +11,7 @@ import pytest
 from scratch_embed import Tensor
 from scratch_embed import functional as F
 from scratch_embed.ops import lookup, norm, patches, project
-from scratch_embed.trace import inside, moment
+from scratch_embed.trace import inside, moment, within
 from scratch_embed.trace.inside import walk, watching
 
 RNG = np.random.default_rng(5)
@@ -88,7 +88,7 @@ def test_a_long_list_is_told_by_its_beginning_and_one_that_holds_itself_is_told(
 
     visit = walk(grown, ["the"] * moment.LONGEST)
     (after,) = made(visit, "words")
-    assert repr(after).endswith("10,001 in all") and len(repr(after)) < 100
+    assert repr(after).endswith("1,001 in all") and len(repr(after)) < 100
     assert made(visit, "ring") and visit.result == 2
 
 
@@ -136,6 +136,51 @@ def test_a_long_loop_is_cut_and_a_large_array_is_told_by_its_size(monkeypatch):
     visit = walk(long, 1000)
     assert len(visit.rows) == inside.MOST_ROWS and visit.left_out > 1000
     assert visit.rows[0].made["big"] == moment.Size((moment.LARGEST + 1,), np.dtype(float))
+
+
+def test_the_return_of_a_long_call_is_shown_behind_what_is_left_out():
+    def long(n):
+        total = 0
+        for k in range(n):
+            total += k
+        return total
+
+    visit = walk(long, 1000)
+    assert len(visit.rows) == inside.MOST_ROWS and "return" not in visit.rows[-1].made
+    assert visit.last.made == {"return": 499_500} and visit.last.source == "return total"
+    shown = within.blocks(visit)
+    assert shown[-2] == [f"... {visit.left_out:,} statements more"] and "499500" in shown[-1][-1]
+    assert visit.left_out == 1 + 2 * 1000 + 1 + 1 - inside.MOST_ROWS - 1
+
+
+def test_what_is_not_shown_is_not_copied(monkeypatch):
+    """A loop of thousands of turns over a dict that grows took minutes."""
+    copied = []
+    monkeypatch.setattr(inside, "kept", lambda value: copied.append(value) or value)
+
+    def helper(grads, k):
+        grads[k] = 1.0
+
+    def grown(n):
+        grads = {}
+        for k in range(n):
+            helper(grads, k)
+        return grads
+
+    walk(grown, 300)
+    few = len(copied)
+    walk(grown, 3000)
+    assert len(copied) - few == few
+
+
+def test_what_is_returned_belongs_to_the_return_and_not_to_the_end_of_a_with():
+    def quiet(x):
+        with np.errstate(over="ignore"):
+            return np.exp(x)
+
+    visit = walk(quiet, np.zeros(2))
+    (made_by,) = [row.source for row in visit.rows if "return" in row.made]
+    assert made_by == "return np.exp(x)"
 
 
 def test_watching_finds_the_calls_deep_inside_others():

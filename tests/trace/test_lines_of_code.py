@@ -107,6 +107,57 @@ def test_the_line_that_is_shown_is_one_that_ran(backward, shown):
     assert told(1) == ["out = x * x"]
 
 
+def viewed(dout, saved):
+    dx = np.zeros_like(dout)
+    rows = dx.reshape(-1)
+    flat = dx.reshape(-1)  # which nothing is written to
+    for at, d in enumerate(dout):
+        rows[at] += d * 2 * saved[0][at]
+    return dx if flat.any() else rows
+
+
+def on_one_line(dout, saved):
+    dx = dout * 2 * saved[0]
+    if dout.size > 100: dx[0] = 0
+    return dx
+
+
+def commented(dout, saved):
+    dx = (dout  # what arrives
+          * 2 * saved[0])  # times the slope  # fmt: skip
+    return dx
+
+
+@pytest.mark.parametrize(
+    ("backward", "shown"),
+    [
+        (viewed, ["dx = np.zeros_like(dout)", "rows = dx.reshape(-1)",
+                  "rows[at] += d * 2 * saved[0][at]"]),
+        (on_one_line, ["dx = dout * 2 * saved[0]"]),
+        (commented, ["dx = dout * 2 * saved[0]"]),
+    ],
+)  # fmt: skip
+def test_views_are_followed_and_what_did_not_run_is_left_out(backward, shown):
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    lines = trace(differentiable(forward, backward)(x).sum()).entry(4, (0, (1,))).lines
+    told = [line.stages[0] for line in lines if "test_lines_of_code.py:" in line.stages[0]]
+    assert [line.split("  ")[-1] for line in told] == shown
+
+
+def test_of_swapped_gradients_the_line_that_made_what_is_handed_back():
+    def swapped(dout, saved):
+        a, b = saved
+        da = dout * b
+        db = dout * a
+        return db, da
+
+    product = differentiable(lambda a, b: (a * b, (a, b)), swapped)
+    a, b = (Tensor(x, requires_grad=True) for x in ([1.0, 2.0], [3.0, 5.0]))
+    walk = trace(product(a, b).sum())
+    for part, line in ((0, "db = dout * a"), (1, "da = dout * b")):
+        assert line in walk.entry(len(walk), (part, (1,))).text()
+
+
 def test_of_a_power_the_line_of_its_own_exponent():
     x = Tensor([2.0, 3.0], requires_grad=True)
     for exponent, line in ((3, "return dout * exponent * a ** (exponent - 1)"), (0, "0 * dout")):

@@ -137,8 +137,7 @@ def _read_range(text: str, cleaned: str) -> Figure:
                           max(low.decimals, high.decimals), high.unit)  # fmt: skip
     raise ValueError(
         f'printed="{text}" is not a number this can read (0.58, 50,257, 131.1M, 98.3 %, 250 MB, '
-        "[0.34, -0.52] and the like). State the claim as a condition instead: "
-        'check(id, condition, shown={"label": number}).'
+        "[0.34, -0.52] and the like). Leave printed out, and let the claim compute True or False."
     )
 
 
@@ -201,8 +200,7 @@ def _item_agrees(item, part: str) -> bool:
         if word not in TRUE | FALSE:
             raise ValueError(
                 f'the value is {item}, but printed="{part}" is neither True, False, Yes nor No. '
-                "Compare the number itself, or leave printed out: "
-                'check(id, condition, shown={"label": number}).'
+                "Compare the number itself, or leave printed out."
             )
         return item == (word in TRUE)
     return read_figure(part).allows(item)

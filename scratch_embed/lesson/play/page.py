@@ -82,8 +82,7 @@ def filled(simulation: Simulation, first: Frame, packed: str, live: bool = False
         "QUESTION": html.escape(simulation.notice.question),
         "LOOK": html.escape(simulation.notice.look),
         "SVG": first.svg,
-        # inside a script only this could end it
-        "SPEC": json.dumps(spec).replace("</", "<\\/"),
+        "SPEC": json.dumps(spec).replace("<", "\\u003c"),  # which begins all that ends a script
         "PACKED": packed,
     }
     text = files("scratch_embed.lesson.play").joinpath("page.html").read_text(encoding="utf-8")

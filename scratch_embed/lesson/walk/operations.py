@@ -52,10 +52,14 @@ def heading(visit: Visit) -> str:
 
 def lines(visit: Visit) -> list[Line]:
     """The rows of a visit as lines; a call into the same file opens into its own."""
-    shown = [Ran("", (row.source,), row=row, parts=_parts(row)) for row in visit.rows]
+    shown = [_ran(row) for row in visit.rows]
     if visit.left_out:
         shown.append(Line("", (f"... and {visit.left_out} lines more, in the same way",)))
-    return shown
+    return shown if visit.last is None else [*shown, _ran(visit.last)]
+
+
+def _ran(row: Row) -> Ran:
+    return Ran("", (row.source,), row=row, parts=_parts(row))
 
 
 def _parts(row: Row) -> tuple[Line, ...]:
