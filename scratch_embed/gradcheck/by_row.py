@@ -90,7 +90,8 @@ def overwritten(case: Case) -> str | None:
     """Of the contributions to a row only the last, or only the first."""
     ids, values = rows(case)
     if case.part.node.forward is getitem_forward:
-        index = plain(case.part.node.inputs[1])
+        given, options = case.part.node.inputs, case.part.node.options
+        index = plain(options["index"] if "index" in options else given[1])
         return LAST if case.is_like(assigned(case, index, case.dout)) else None
     if len(ids):
         if case.is_like(assigned(case, ids, values)):

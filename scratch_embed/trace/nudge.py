@@ -132,7 +132,7 @@ def _in_double(asked: Asked, found: Quotient) -> tuple[str, Quotient]:
     loss hides what it does and this step by itself moves otherwise; and a quotient for that."""
     fine = value_at(replay.in_double(asked.trace, asked.use), asked.index)
     finer = _measured(asked.loss(), fine, False, abs(float(asked.use.value[asked.index])))
-    found = finer._replace(noise=found.noise)
+    found = finer._replace(noise=found.noise or asked.noise())
     said = f"{AGREES} in float64, {short(fine)}; float32 rounds more than that away"
     right, doubt = _judge(found, fine, False), LEAST + found.rounding()
     if right and doubt > TELLS * max(abs(fine), abs(found.slope)):

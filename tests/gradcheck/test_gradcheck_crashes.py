@@ -250,3 +250,14 @@ def test_a_backward_that_writes_to_dout_is_named_behind_a_sum_where_dout_is_read
     x = Tensor(np.ones((2, 3)), requires_grad=True)
     report = gradcheck(lambda x: double(x).sum(), x)
     assert not report.passed and "backward of double writes into dout" in report.causes[0].sentence
+
+
+def test_an_index_may_be_given_by_name():
+    def lost(dout, saved):
+        dE = np.zeros(saved[0])
+        dE[saved[1]] = dout
+        return dE
+
+    op = differentiable(F.getitem.forward, lost)
+    E = Tensor(np.random.default_rng(0).standard_normal((4, 3)), requires_grad=True, name="E")
+    assert gradcheck(lambda E: op(E, index=np.array([1, 2, 2])), E).cause == "overwritten"
