@@ -236,6 +236,7 @@ class Trace:
                 rows[part.parent] = found
         return rows
 
+    @np.errstate(all="ignore")  # what is infinite or no number is shown
     def entry(self, step: int, entry: tuple | None = None) -> Working:
         """One entry of what a step gives, worked out with its numbers, its nudge and its code.
 

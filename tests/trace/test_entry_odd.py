@@ -285,3 +285,10 @@ def test_a_step_that_computes_nothing_has_no_entry():
     for walk in (trace(x, grad=np.ones(1)), trace(x.sum())):
         with pytest.raises(IndexError, match="step 0 gives no numbers to choose from"):
             walk.entry(0)
+
+
+def test_what_is_infinite_is_shown_and_warned_of_by_the_operation_alone(recwarn):
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        walk = trace(x / np.array([0.0, 2.0]), np.array([0.0, 1.5]))
+    assert "inf" in walk.entry(2, (0, (0,))).text(everything=True) and not recwarn.list
