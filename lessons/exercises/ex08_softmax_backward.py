@@ -63,7 +63,7 @@ def check(trial):
             z=z,
         )
     far = [[1000.0, 999.0, 0.0], [-2000.0, -2000.0, -2000.0], [0.0, 3.0, 2000.0]]
-    for z in (far, [[9000.0, 0.0, 0.0]]):
+    for z in (far, [[9000.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 5000.0, 5001.0]]):
         trial.same("softmax", z=np.array(z))
     p = np.array([[1.0, 0.0, 0.0], [0.25, 0.0, 0.75]])  # as of scores that far apart
     trial.same("softmax_backward", dp=np.array([[2.0, -1.0, 0.5], [1.0, 3.0, -2.0]]), p=p)

@@ -73,6 +73,9 @@ def check(trial):
     large = np.array([[1000.0, 0.0, 990.0], [-2000.0, -2000.0, 0.0]])
     trial.same("cross_entropy_forward", logits=large, targets=np.array([2, 0]))
     trial.same("cross_entropy_backward", dloss=1.0, logits=large, targets=np.array([2, 0]))
+    two = np.array([[0.0, 0.0, 0.0, 5000.0, 5001.0]])  # close to one another, far from the others
+    trial.same("cross_entropy_forward", logits=two, targets=np.array([3]))
+    trial.same("cross_entropy_backward", dloss=1.0, logits=two, targets=np.array([3]))
 
 
 def _of_true(number):

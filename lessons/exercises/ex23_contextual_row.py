@@ -88,6 +88,11 @@ def check(trial):
     short[0] /= 8  # beside a short row that asks, scores of others lie far above its own
     trial.same("state_forward", mistakes=FORWARD, E=short, ids=ids, t=t)
     trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=short, ids=ids, t=t)
+    two = np.array([[0, 1, 0], [0, 0, 2], [0, 1, 1], [71, 1, 2], [71, 0, 1.0]])  # 5,043 and 5,042
+    low = np.array([[-100, 1, 0], [-90, 0, 1], [0, 0, 0], [-100, 2, 2], [30, 0, 0.0]])
+    for E, ids in ((two, np.arange(5)), (low, np.array([0, 1, 3, 3, 4]))):
+        trial.same("state_forward", mistakes=FORWARD, E=E, ids=ids, t=4)
+        trial.same("state_backward", mistakes=LARGE, dstate=dstate, E=E, ids=ids, t=4)
 
 
 def _shares(scores, most=np.inf):

@@ -126,7 +126,10 @@ def check(trial):
         trial.same("train", mistakes=TRAINED, E=E, W=W, text=text, batches=batches, lr=0.5)
     large = 1000 * E  # scores in the thousands: exp of them overflows
     beside = np.where(np.arange(5)[:, None] == ids[0], 0, large)  # who reads zeros scores 0
-    for table in (large, beside, E + 1000):  # of the last all scores are large
+    near = E.copy()  # who reads the first id scores 5,000 and 5,001 twice, far above the others
+    state, two = np.tanh(E[ids[0]] @ W), [row for row in range(1, 5) if row != ids[0]][-2:]
+    near[two] = np.outer([5000, 5001], state / (state @ state))
+    for table in (large, beside, E + 1000, near):  # of the last but one all scores are large
         trial.same("model_loss", E=table, W=W, ids=ids, targets=targets)
         trial.same("model_backward", E=table, W=W, ids=ids, targets=targets)
     text, kept = real_text()

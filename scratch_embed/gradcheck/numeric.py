@@ -124,8 +124,9 @@ class Line:
             array[self.index] += t
         try:
             return self.loss()
-        finally:  # the saved values, not x + t - t
+        finally:  # the saved values, not x + t - t; and this array, if fn has set another
             array[self.put_back] = self.start
+            self.tensor.data = array
 
     def largest(self) -> float:
         """The largest number of the tensor, next to which others are rounded."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 
 from scratch_embed.lesson.claims.printed import SCALES, Figure, names_one_number, read_figure
 
@@ -40,8 +41,11 @@ def read(typed: str, asked: str = "") -> Figure | None:
         if names_one_number(typed):
             return read_figure(typed)
         if "/" in typed:
-            above, below = (read_figure(part).value for part in typed.split("/"))
-            return _exact(typed, above / below)
+            above, below = map(read_figure, typed.split("/"))
+            if below.unit and not above.unit:  # 1/4 MB is a fourth of one
+                number = above.value / (below.value / below.scale) * below.scale
+                return replace(_exact(typed, number), scale=below.scale, unit=below.unit)
+            return _exact(typed, above.value / below.value)
         if power := POWER.fullmatch(typed):
             return _exact(typed, float(power["base"]) ** int(power["power"]))
     except (ValueError, ArithmeticError):

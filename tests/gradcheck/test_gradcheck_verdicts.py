@@ -333,3 +333,19 @@ def test_a_nudge_is_as_long_up_as_down_beside_a_power_of_two(power):
     for sign in (1, -1):
         x = sign * 2.0**power
         assert slopes(lambda w: w.sum() - x, [x]).tolist() == [1.0]  # noqa: B023
+
+
+@pytest.mark.parametrize("mode", ["elementwise", "directional"])
+@pytest.mark.parametrize("factor, passed", [(1.0, True), (0.5, False)])
+def test_a_function_may_give_its_tensor_another_array_of_the_same_numbers(factor, passed, mode):
+    """As a max_norm by hand does: the next nudge began where the last one had ended."""
+    slope = differentiable(
+        lambda x: (np.tanh(x), x), lambda g, x: factor * g * (1 - np.tanh(x) ** 2), name="tanh"
+    )
+
+    def fn(x):
+        x.data = np.clip(x.data, -10, 10)
+        return slope(x)
+
+    x = Tensor(np.random.default_rng(0).standard_normal((3, 2)), requires_grad=True, name="x")
+    assert gradcheck(fn, x, mode=mode).passed is passed

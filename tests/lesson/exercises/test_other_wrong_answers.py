@@ -436,3 +436,27 @@ def test_what_one_row_gets_is_nothing_to_the_next(tmp_path):
     indented = {name: textwrap.indent(text, 8 * " ") for name, text in texts.items()}
     for name, verdict in checked(tmp_path, indented).items():
         assert not verdict["passed"] and "1.e+17" in str(verdict), (name, verdict)
+
+
+SHIFTED = {  # where a solution takes off the largest score of a row
+    "softmax_backward": "z - z.max(axis=-1, keepdims=True)",
+    "cross_entropy": "logits - logits.max(axis=1, keepdims=True)",
+    "attention_backward": "s - s.max(axis=1, keepdims=True)",
+    "contextual_row": "x @ x[t] - (x @ x[t]).max()",
+    "tied_model": "z - z.max(axis=1, keepdims=True)",
+}
+
+
+@pytest.mark.parametrize("less", ["mean", "median", "first"])
+def test_scores_in_the_thousands_may_be_close_to_one_another(tmp_path, less):
+    """A capped exponent takes two that are far above the rest for equal."""
+    taken = {"mean": "c.mean(-1, keepdims=True)", "first": "c[..., :1]",
+             "median": "np.median(c, axis=-1, keepdims=True)"}[less]  # fmt: skip
+    off = f"def off(c):\n    return np.minimum(c - {taken}, 700)\n\n\n"
+    texts = {}
+    for name, shift in SHIFTED.items():
+        scores = shift.partition(" - ")[0]
+        texts[name] = off + EXERCISES[name].solution.replace(shift, f"off({scores})")
+        assert f"off({scores})" in texts[name]
+    indented = {name: textwrap.indent(text, 8 * " ") for name, text in texts.items()}
+    assert not [name for name, told in checked(tmp_path, indented).items() if told["passed"]]
