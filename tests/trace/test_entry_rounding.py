@@ -164,3 +164,15 @@ def test_a_gradient_in_double_of_rows_in_single_precision_is_rounded_as_they_are
         at = len(walk.forward) + 1
         told += [walk.entry(at, (place, (k,))).text(everything=True) for k in range(3)]
     assert all("backward made" in text and "DIFFERS" not in text for text in told)
+
+
+@pytest.mark.parametrize("score", [3.0, 20.0, 38.0, 700.0])
+def test_the_error_of_a_sure_pair_is_told_with_all_its_digits(score):
+    """s(38) - 1 is 0 in floating point, and the error is -s(-38)."""
+    one, drawn = np.ones((1, 1)), -np.ones((1, 1, 1))
+    c, o = (Tensor(x, requires_grad=True) for x in (score * one, one))
+    entry = (walk := trace(F.sgns(c, o, drawn))).entry(2, (1, (0, 0)))
+    assert entry.lines[0].value == pytest.approx(-score / (1 + np.exp(score)), rel=1e-12)
+    assert walk.entry(2, (1, (0, 0))).value == pytest.approx(entry.lines[0].value, rel=1e-12)
+    x = Tensor([score], requires_grad=True)
+    assert trace(F.log_sigmoid(x).sum()).entry(4, (0, (0,))).lines[0].value > 0

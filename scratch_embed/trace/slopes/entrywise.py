@@ -17,7 +17,10 @@ UNARY = {  # the derivative, and how it is written
     elementwise.sqrt_backward: (lambda a, out: 1 / (2 * out), "1/(2 {out})"),
     elementwise.tanh_backward: (lambda a, out: 1 - out * out, "1 - {out}^2"),
     elementwise.sigmoid_backward: (lambda a, out: out * (1 - out), "{out} (1 - {out})"),
-    elementwise.log_sigmoid_backward: (lambda a, out: 1 - np.exp(out), "1 - e^{out}"),
+    elementwise.log_sigmoid_backward: (
+        lambda a, out: elementwise.sigmoid_forward(-a)[0],
+        "sigmoid(-{a})",
+    ),
     elementwise.relu_backward: (lambda a, out: float(a > 0), "1 where {a} > 0, else 0"),
     arithmetic.neg_backward: (lambda a, out: -1.0, "-1"),
 }

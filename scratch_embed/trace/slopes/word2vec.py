@@ -18,6 +18,8 @@ from scratch_embed.trace.slopes.slope import Index, Middle, Slopes, dot, entry, 
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
 
+SURE = 5.0  # a score from which on s(z) - 1 would show fewer digits than there are
+
 
 class Named(NamedTuple):
     """An array of the loss, and what it is called."""
@@ -96,7 +98,8 @@ def _scores(roles: Roles, at: ForwardStep, places: np.ndarray) -> Middle:
         return float(np.dot(roles.center.value[o[0]].astype(float), held.value[row]))
 
     def error(o: Index) -> float:
-        return float(sigmoid_forward(np.array(score(o)))[0]) - (o[1] == 0)
+        sign = -1.0 if o[1] == 0 else 1.0  # s(z) - 1 is -s(-z), which keeps all digits
+        return sign * float(sigmoid_forward(np.array(sign * score(o)))[0])
 
     def name(o: Index) -> str:
         n, j = o
@@ -108,6 +111,8 @@ def _scores(roles: Roles, at: ForwardStep, places: np.ndarray) -> Middle:
         z, share, value = score(o), error(o) + (j == 0), error(o) * float(dout)
         less = "" if j else " - 1"
         ends = [f"{text}{less}" for text in (f"s({name(o)})", f"s({short(z)})", short(share))]
+        if j == 0 and z > SURE:
+            ends = [ends[0], f"-s({short(-z)})"]
         if dout != 1:
             ends = [f"({text})" if less else text for text in ends]
             fronts = (f"d{at.name}", factor(dout), factor(dout))
