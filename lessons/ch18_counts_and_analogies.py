@@ -247,11 +247,13 @@ if len(known) < 100 or len(couples) < 8:
 table = package.svd_vectors(package.ppmi(package.cooccurrence(ids, len(known), 4)), 50)
 
 
-def _share(leave_out):
+def _share(leave_out, shift=0):
+    """How often a's step to A leads from b to B, or to the plural of the couple `shift` behind."""
+    plurals = [B for _, B in couples]
     hits = [
         geometry.analogy(table, A, a, b, k=1, exclude=leave_out).rows[0] == B
         for a, A in couples
-        for b, B in couples
+        for (b, _), B in zip(couples, plurals[shift:] + plurals[:shift])
         if a != b
     ]
     return float(np.mean(hits))
@@ -261,14 +263,17 @@ def _share(leave_out):
 q = guess("With the inputs left out, what share of these plurals is found?", unit=" %")
 print("  " + ", ".join(f"{known[a]} {known[A]}" for a, A in couples[:4]) + " ...")
 alone, without = _share(False), _share(True)
-print(f"  nothing left out {alone:.1%}, inputs left out {without:.1%}, chance {1 / len(known):.1%}")
-q.answer(
-    100 * without,
-    tolerance=5,
-    because="real directions are there, and they are short against everything else"
-    if alone < without
-    else "",
-)
+of_another = _share(True, shift=1)  # the control: how often the plural of the next couple comes out
+print(f"  nothing left out {alone:.1%}, inputs left out {without:.1%}")
+print(f"  another couple's plural {of_another:.1%}, chance {1 / len(known):.1%}")
+found = without * len(couples) * (len(couples) - 1)
+if found < 8 or without < 3 * max(of_another, 1 / len(known)):
+    because = "no more than chance finds: of a direction this text tells nothing"
+elif alone < without:
+    because = "real directions are there, and they are short against everything else"
+else:
+    because = ""
+q.answer(100 * without, tolerance=5, because=because)
 
 # %% [markdown]
 # The picture shows, for each couple, the step from one to many. If the arithmetic were exact, all

@@ -51,6 +51,8 @@ class _Loss:
         self.weights = weights
 
     def __call__(self, x):
+        if np.shape(x) != np.shape(self.weights):
+            return np.nan
         return float(np.exp((self.weights * x).sum()) + (x**3).sum())
 
     def __repr__(self):
@@ -72,7 +74,8 @@ def check(trial):
         f = _Loss(0.3 * rng.standard_normal(shape))
         x = rng.standard_normal(shape)
         trial.same("slopes", mistakes=MISTAKES, f=f, x=x, h=1e-2)
-    trial.same("slopes", mistakes=MISTAKES, f=_Loss(np.ones((2, 3))), x=np.ones((3, 2)).T, h=0.1)
+    turned = np.arange(6.0).reshape(3, 2).T / 10  # which lies column by column in memory
+    trial.same("slopes", mistakes=MISTAKES, f=_Loss(np.ones((2, 3))), x=turned, h=0.1)
     tiny = np.array([1e-9, 3e-7, 1e-5])  # which (x + h) - h does not bring back
     trial.same("slopes", mistakes=MISTAKES, f=_Loss(0.3 * np.ones(3)), x=tiny, h=1e-4)
     trial.same("slopes", mistakes=MISTAKES, f=_AtOneTenth(), x=np.array([0.1, 2.0]), h=0.01)

@@ -59,5 +59,7 @@ def check(trial):
     trial.same("lookup_backward", dout=np.zeros((0, 3)), ids=none, num_rows=4)
     apart = trial.apart  # what one row gets is nothing to the next
     trial.same("lookup_backward", by_row=True, dout=apart, ids=np.arange(4), num_rows=4)
+    trial.lean("lookup_backward", 1e6, "it grows with V times V",
+               dout=np.ones((1, 1)), ids=np.array([3]), num_rows=4_000)  # fmt: skip
     far = np.array([299, 65_540, 43, 299])  # more than one byte or two hold
     trial.same("lookup_backward", dout=np.arange(1.0, 5)[:, None], ids=far, num_rows=66_000)

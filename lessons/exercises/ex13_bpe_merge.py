@@ -68,6 +68,9 @@ def check(trial):
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "a"))
     for pair in ((".", "a"), ("a", "b")):
         trial.same("merge", mistakes=MERGES, tokens=list("xa.a a b"), pair=pair)
+    kinds = ["A", "b", "a b", "a", "B", "A", "b", "a b", "a"]  # one has a space in it
+    trial.same("pair_counts", mistakes=COUNTS, tokens=kinds)
+    trial.same("merge", mistakes=MERGES, tokens=[*"ABabAb"], pair=("a", "b"))
     for letter in marks(trial.yours.merge.yours):
         tokens = [f"x{letter}a", "b", "a", "b", f"a{letter}b"]
         trial.same("merge", mistakes=MERGES, tokens=tokens, pair=("a", "b"))

@@ -88,6 +88,9 @@ def check(trial):
     trial.same("bag_mean_forward", mistakes=FORWARD, by_row=True, E=apart, **two)
     trial.same("bag_mean_backward", by_row=True, dout=apart, num_rows=2, ids=np.array([0, 1]),
                offsets=np.array([0, 1, 2]))  # fmt: skip
+    empty = {"ids": np.array([0, 1]), "offsets": np.array([0, 1, 1, 1, 2])}  # two in a row
+    trial.same("bag_mean_forward", mistakes=FORWARD, E=E, **empty)
+    trial.same("bag_mean_backward", dout=rng.standard_normal((4, 3)), num_rows=5, **empty)
     none = {"ids": ids[:0], "offsets": np.array([0, 0, 0])}
     trial.same("bag_mean_forward", E=E, **none)
     trial.same("bag_mean_backward", dout=np.ones((2, 3)), num_rows=5, **none)

@@ -77,7 +77,7 @@ def check(trial):
     for rng, alone in zip(trial.rounds(4), ([], [0], [1], [0, 1])):
         token, position = rng.standard_normal((6, 3)), rng.standard_normal((6, 3))
         segment = rng.standard_normal((2, 3))
-        ids, segments = trial.ids(rng, 6, 2, 4), np.array([[0, 0, 1, 1], [0, 1, 1, 1]])
+        ids, segments = trial.ids(rng, 6, 2, 4), np.array([[0, 0, 1, 1], [0, 1, 1, 0]])
         segments[alone] = 0  # at last sentence A stands alone in the whole batch
         trial.same("input_embedding", ids=ids, segments=segments, token=token, position=position,
                    segment=segment)  # fmt: skip

@@ -120,6 +120,9 @@ def _by_hand(trial):
     level = np.array([[1.0, -1.0], [2.0, -2.0], [3.0, -3.0]])  # adds up to 0
     for code in (-level, 2 * level):
         trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=level, ids=np.array([0, 1, 0]))
+    little = np.array([[3e-6, 1.0], [-0.5, 0.7]])  # a small entry tells no factor, nor does a mean
+    case = {"code": -2 * little, "nudged": little + [[5e-7, 0], [0, -5e-7]]}
+    trial.same("diagnose", mistakes=MISTAKES, **case, ids=np.array([0, 1]))
     few = np.array([[1.0], [1e-10], [-1e-10]])  # of the others rounding leaves no ratio
     code = np.array([[2.0], [5e-10], [-7e-10]])
     trial.same("diagnose", mistakes=MISTAKES, code=code, nudged=few, ids=np.array([0, 1, 0]))

@@ -73,7 +73,7 @@ def check(trial):
     none = np.array([], dtype=np.int64)
     trial.same("scatter_add", table=table, ids=none, values=np.zeros((0, 3)))
     # Two threads that meet in one row lose an addition, but on a busy machine they seldom meet.
-    threaded = getattr(trial.yours.scatter_add.yours, "targetoptions", {}).get("parallel")
+    threaded = _is_threaded(trial.yours.scatter_add.yours)
     ids, values = rng.integers(4, size=1_000_000), rng.standard_normal((1_000_000, 1))
     for _ in range(150 if threaded else 1):
         trial.same("scatter_add", table=np.zeros((4, 1)), ids=ids, values=values)
@@ -83,6 +83,13 @@ def check(trial):
         because=". Threads wait for one that shares its core: try it without" if threaded else "",
         table=np.zeros((5_000, 16)), ids=ids, values=values,
     )  # fmt: skip
+
+
+def _is_threaded(function):
+    """Whether it, or another function of its file that it may call, runs on several threads."""
+    file = getattr(function, "py_func", function).__globals__.values()
+    options = (getattr(each, "targetoptions", {}) for each in (function, *file))
+    return any(isinstance(given, dict) and given.get("parallel") for given in options)
 
 
 def _set(table, ids, values):

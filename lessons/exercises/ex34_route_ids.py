@@ -22,6 +22,9 @@ In `send_back` sum first, with `np.add.at(sums, where, dout)`, and then cut as t
 def route(ids, num_shards):
     """What to ask of each shard: its ids, each once, rising              (N,) -> tuple of S arrays
 
+    ids  (N,)  integers of at least 0, in all three functions; as large as rows of a table that no
+               machine has room for.
+
     A shard of which nothing is wanted gets an empty array.
 
     >>> [part.tolist() for part in route(np.array([4, 1, 4, 0, 3]), 2)]
@@ -80,7 +83,9 @@ def check(trial):
             trial.same("route", mistakes=ROUTES, ids=apart, num_shards=S)
     far = np.array([2**40, 3, 2**40])  # rows of a table that nobody has room for
     answers = np.ones((1, 2)), np.full((1, 2), 3.0)
+    trial.same("route", mistakes=ROUTES, ids=far, num_shards=2)
     trial.same("put_back", mistakes=ORDERS, ids=far, answers=answers)
+    trial.same("send_back", mistakes=SUMS, ids=far, dout=np.ones((3, 2)), num_shards=2)
     apart = trial.apart  # what one row gets is nothing to the next
     one_shard = {"ids": np.array([0, 2, 4, 6]), "num_shards": 2}
     trial.same("send_back", mistakes=SUMS, by_row=True, dout=apart, **one_shard)

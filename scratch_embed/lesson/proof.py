@@ -10,6 +10,7 @@ Each prints at once. What does not come out as announced fails the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -112,14 +113,21 @@ def _array(value) -> np.ndarray:
 
 def _row(name: str, arrays: dict, rtol: float, atol: float, differs: bool = False) -> Row:
     stack = np.stack(list(arrays.values()))
-    difference = float(np.max(np.ptp(stack, axis=0), initial=0.0))
+    difference = float(np.max([_gap(*pair) for pair in combinations(stack, 2)]))
     tolerance = _tolerance(stack, rtol, atol)
     return Row(name, arrays, difference, tolerance, differs, current().cell)
 
 
 def _tolerance(arrays, rtol: float, atol: float) -> float:
     """How far apart numbers of these arrays, all of one shape, may be and still agree."""
-    return atol + rtol * max(float(np.max(np.abs(array), initial=0.0)) for array in arrays)
+    sizes = [np.where(np.isfinite(array), np.abs(array), 0.0) for array in arrays]
+    return atol + rtol * max(float(np.max(size, initial=0.0)) for size in sizes)
+
+
+def _gap(one: np.ndarray, other: np.ndarray) -> float:
+    """How far apart two arrays are at most; equal infinities are not."""
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.where(one == other, 0.0, np.abs(one - other)), initial=0.0))
 
 
 def _record(row: Row) -> None:
@@ -142,7 +150,7 @@ def _told(row: Row) -> list[str]:
 
 
 def _against(reference: np.ndarray, array: np.ndarray, row: Row) -> str:
-    gap = float(np.max(np.abs(array - reference), initial=0.0))
+    gap = _gap(array, reference)
     if np.array_equal(array, reference):
         return "the same"
     if gap <= row.tolerance:
@@ -177,7 +185,7 @@ def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
     for r in range(count):
         values = [array[r] for array in arrays.values()]
         tolerance = _tolerance(values, rtol, atol)
-        right = [np.max(np.abs(v - values[-1]), initial=0.0) <= tolerance for v in values]
+        right = [_gap(v, values[-1]) <= tolerance for v in values]
         off = [way for way, good in zip(arrays, right) if not good]
         mark = f"<- {', '.join(off)} differ{'s' if len(off) == 1 else ''}" if off else ""
         table.append([names[r], *(_vector(np.atleast_1d(v)) for v in values), mark])
@@ -197,7 +205,7 @@ def _lines_of_ways(name: str, arrays: dict, rtol: float, atol: float) -> str:
     size, lines = max(map(visible, arrays)), [f"  {name}"]
     for way, array in arrays.items():
         tolerance = _tolerance([array, judge], rtol, atol)
-        right = np.max(np.abs(array - judge), initial=0.0) <= tolerance
+        right = _gap(array, judge) <= tolerance
         lines.append(f"    {way:<{size}}  {_vector(array)}{'' if right else '  <- differs'}")
     return "\n".join(lines)
 

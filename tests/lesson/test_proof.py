@@ -27,6 +27,15 @@ def test_compare_tells_on_the_spot_how_near_each_way_is(record, capsys):
     assert record.passed
 
 
+def test_equal_infinities_are_the_same_and_hide_no_difference(record, capsys):
+    compare("x", hand=[np.inf, 1.0], code=[np.inf, 1.0])
+    compare("y", hand=[np.inf, 1.0], code=[np.inf, 2.0])
+    compare("z", hand=[np.inf, 1.0], code=[3.0, 1.0])
+    beside("w", rows=["p", "q"], a=[[np.inf], [1.0]], b=[[np.inf], [1.0]])
+    assert [row.holds for row in record.rows] == [True, False, False, True]
+    assert "<-" not in capsys.readouterr().out
+
+
 def test_compare_catches_a_difference_relative_to_its_row(record, capsys):
     compare("lost a repeat", hand=GOOD, code=GOOD * [1, 0.5, 1], numeric=GOOD)
     compare("not a number", hand=GOOD, code=GOOD * np.nan)

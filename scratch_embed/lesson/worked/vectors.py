@@ -28,7 +28,7 @@ def line(label: str, expression: str, value, why: str = ""):
 def product(label: str, *numbers, why: str = ""):
     """6 * 3 = 18. Whole numbers stay exact. Returns the product."""
     whole = all(isinstance(x, (int, np.integer)) for x in numbers)
-    result = math.prod(int(x) for x in numbers) if whole else float(np.prod(numbers))
+    result = math.prod(int(x) for x in numbers) if whole else math.prod(map(float, numbers))
     stages = " * ".join(factor(x) for x in numbers), number(result)
     return present("product", label, Line(label, stages, result, why), result)
 
@@ -58,7 +58,8 @@ def sum(label: str, *terms, why: str = ""):
         (values,) = vectors((label, terms[0]))
         result = float(values.sum())
     else:
-        values, whole = np.array(terms), all(isinstance(x, (int, np.integer)) for x in terms)
+        whole = all(isinstance(x, (int, np.integer)) for x in terms)
+        values = np.array(terms) if whole else np.array(terms, dtype=float)
         result = reduce(add, map(int, terms)) if whole else values.sum().item()
     line = Line(label, (plus(values), number(result)), result, why, adds=tuple(values))
     return present("sum", label, line, result)

@@ -113,6 +113,8 @@ def test_a_probability_below_all_floats_is_told_as_a_power(capsys):
 
 def test_whole_numbers_stay_whole():
     assert worked.sum("n", 2**62, np.int64(2**62)) == 2**63
+    assert worked.sum("s", *np.float32([1e8, 1, -1e8])) == 1  # in float64, as one vector is
+    assert worked.product("p", *np.float32([2**24 + 2, 0.1])) != np.float32((2**24 + 2) * 0.1)
     product = worked.product("bytes", 128_256, np.int32(4096), 2)
     assert product == 1_050_673_152 and type(product) is int
     assert worked.sum("ids", 3782, 5291) == 9073
