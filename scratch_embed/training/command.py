@@ -230,7 +230,7 @@ def parse(made: argparse.ArgumentParser, argv: Sequence[str], quick: dict | None
             f"--out begins beside it. To begin anew there, remove {options.out / CHECKPOINT}."
         )
     if saved:
-        begun, shown = saved.pop("options", None), saved.pop("shown", None)
+        begun, shown, _ = (saved.pop(name, None) for name in ("options", "shown", "writes"))
         if not isinstance(begun, dict) or set(begun) != set(computing(options)):
             made.error(f"{options.out} holds no checkpoint of {made.prog}")
         for name, value in begun.items():

@@ -48,6 +48,7 @@ class Run:
         self.options, self.saved = options, saved
         self._again = " ".join(_places(options, usual))
         self._command, self._saved_at = command, time.monotonic()
+        self._writes: list[str] = []  # besides what every run does
         for name in WRITTEN:
             self.will_write(name)
         begun = _has(options.out, *ENDED)
@@ -67,6 +68,8 @@ class Run:
                 raise ValueError(f"{path} is to be read and to be written: choose another --out")
         if name not in WRITTEN and path.is_file() and not _wrote(self.options.out, name):
             raise _written_by_nobody(path)
+        if name not in WRITTEN:
+            self._writes.append(name)
         return path
 
     @contextmanager
@@ -91,11 +94,17 @@ class Run:
         """Write the options down before anything is read, for a `--resume` that comes before the
         first checkpoint."""
         with replacing(self.options.out / BEGUN) as temporary:
-            temporary.write_text(json.dumps(_begun(self.options)) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(self._begun()) + "\n", encoding="utf-8")
+
+    def _begun(self) -> dict:
+        """What `--resume` goes on with: what is computed, and what is shown if no other is given;
+        and which files are this run's to write."""
+        shown = {name: value for name, value in vars(self.options).items() if name in SHOWN}
+        return {"options": computing(self.options), "shown": shown, "writes": self._writes}
 
     def save(self, **parts) -> None:
         """Write the checkpoint: all that `--resume` needs to go on to the same bits."""
-        checkpoint.save(self.options.out / CHECKPOINT, **_begun(self.options), **parts)
+        checkpoint.save(self.options.out / CHECKPOINT, **self._begun(), **parts)
         (self.options.out / BEGUN).unlink(missing_ok=True)
         self._saved_at = time.monotonic()
 
@@ -117,9 +126,18 @@ class Run:
 
 
 def _wrote(folder: Path, name: str) -> bool:
-    """Whether a run of ours may have written a file: its results name it, or are not there yet."""
-    files = _results(folder).get("files")
-    return begun_in(folder) and (files is None or name in files or unfinished(folder))
+    """Whether a run of ours wrote a file, or may have: its results name it, or a run that has not
+    ended yet set out to write it. Runs of versions that kept no such list may have written any."""
+    if not begun_in(folder):
+        return False
+    results = _results(folder)
+    if name in results.get("files", [name] if results else []):
+        return True
+    begun = begun_with(folder)
+    if begun is None and unfinished(folder):
+        begun = checkpoint.load(folder / CHECKPOINT)
+    said = [] if begun is None else begun.get("writes")
+    return said is None or name in said
 
 
 def begun_in(folder: Path) -> bool:
@@ -162,12 +180,6 @@ def computing(options: argparse.Namespace) -> dict:
         for name, value in vars(options).items()
         if name not in PLACES
     }
-
-
-def _begun(options: argparse.Namespace) -> dict:
-    """What `--resume` goes on with: what is computed, and what is shown if no other is given."""
-    shown = {name: value for name, value in vars(options).items() if name in SHOWN}
-    return {"options": computing(options), "shown": shown}
 
 
 def maker(folder: Path) -> str | None:
@@ -261,7 +273,7 @@ def begun_with(folder: Path) -> dict | None:
         options = None
     if not isinstance(options, dict):
         raise _written_by_nobody(path)
-    return {"options": options, "shown": begun.get("shown")}
+    return {"options": options} | {name: begun.get(name) for name in ("shown", "writes")}
 
 
 def load_run(folder: Path) -> dict:

@@ -336,6 +336,19 @@ def test_a_resumed_run_shows_what_it_was_begun_with_if_it_is_given_nothing_else(
         assert (again.formats, again.prompt, again.save_every) == (["txt"], "The ", 2)
 
 
+def test_a_run_that_is_not_through_writes_over_what_it_set_out_to_write_alone(tmp_path):
+    """Beside it lie a user's own vectors; it is resumed with one format more."""
+    run = parsed(tmp_path)
+    run.will_write("mine.npz")
+    run.save(step=1)
+    for name in ("mine.npz", "own.npz"):
+        (tmp_path / name).write_text("of a run that died before its results, or of the user")
+    again = parsed(tmp_path, "--resume")
+    again.will_write("mine.npz")
+    with pytest.raises(ValueError, match=r"own\.npz was written by nobody who says so"):
+        again.will_write("own.npz")
+
+
 def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):
     assert parsed(tmp_path / "my runs").stopped("at step 3") == 130
     said = capsys.readouterr().out
