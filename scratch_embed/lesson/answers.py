@@ -30,7 +30,6 @@ SHOWN = 2e-6  # of a part: it is a product of two numbers, of which six digits a
 BEYOND = 1e10  # times: one of the two is what rounding leaves of a 0
 SIZES = {10.0**3: "a thousand", 10.0**6: "a million", 10.0**9: "a billion", 10.0**12: "10^12"}
 BYTES = {2.0**10 / 1e3: "KiB", 2.0**20 / 1e6: "MiB", 2.0**30 / 1e9: "GiB", 2.0**40 / 1e12: "TiB"}
-COUNTED = re.compile(r"\b[Hh]ow many\b")
 TIMES = re.compile(r"\b[Hh]ow many times\b")
 
 
@@ -78,8 +77,7 @@ def judge(
         value /= SCALES["%"]
     if _near(value, answer, tolerance) or abs(value - answer) <= _cancelled(parts):
         in_bytes = BYTE.fullmatch(figure.unit.strip())
-        counted = TIMES.search(asked) or COUNTED.search(asked) and not BYTE.search(asked)
-        if in_bytes and counted:
+        if in_bytes and asked and (TIMES.search(asked) or not BYTE.search(asked)):
             return Judgement(False, "The digits are right, and what is counted is not bytes.")
         too_much = _beyond(value, asked)
         return Judgement(not too_much, too_much)

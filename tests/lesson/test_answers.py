@@ -101,6 +101,7 @@ def test_what_names_no_single_option(typed):
         ("65 bytes", 65.4, {"asked": "At 4 bytes each, how many times as large?"}, "not bytes"),
         ("250 MiB", 262, {"asked": "To the nearest MB?", "tolerance": 0}, "before rounding"),
         ("131 MB", 131e6, {"asked": "How many numbers?"}, "what is counted is not bytes"),
+        ("1.4 bytes", 1.4, {"asked": "What is the slope for E[cat]?"}, "not bytes"),
         # another rounding
         ("2.5 MB", 2.549, {"asked": "How many MB?"}, "rounds to that"),
         ("2.5 MB", 2.59, {"asked": "How many MB?"}, "cut off"),
