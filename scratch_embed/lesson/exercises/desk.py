@@ -1,7 +1,8 @@
 """The learner's folder: one file an exercise, and a note of how far each has come.
 
 The note, .progress.json, holds for each exercise how many hints were shown and the outcome of the
-last check together with a fingerprint of what was checked. Deleting it loses no work.
+last check together with a fingerprint of what was checked. Deleting it loses no work. A file of
+that name that holds something else is kept beside it, as .progress.json.before.
 """
 
 from __future__ import annotations
@@ -95,9 +96,13 @@ class Desk:
             note = from_json(read_bytes(self.folder / NOTE).decode("utf-8"))
         except (OSError, ValueError):
             return {}
-        return {k: v for k, v in note.items() if isinstance(v, dict)} if type(note) is dict else {}
+        ours = type(note) is dict and all(isinstance(held, dict) for held in note.values())
+        return note if ours else {}
 
     def _write(self) -> None:
+        path = self.folder / NOTE
+        if path.is_file() and not self._read():  # damaged, or of another program: nothing is lost
+            path.replace(path.with_name(f"{NOTE}.before"))
         with replacing(self.folder / NOTE) as temporary:
             temporary.write_text(json.dumps(self._note, indent=1), encoding="utf-8")
 
