@@ -305,7 +305,7 @@ for cut, per, row in zip(cuts, per_word, updates):
     print(f"  {len(cut):>6,} {per:>17.2f} {np.median(row):>16,.0f} {np.mean(row <= 5):>22.0%}")
 right = answers[np.digitize(per_word[3] / per_word[1], [0.5, 1])]
 why = "frequent words are whole long before; later merges are rarer"
-q_less.answer(right, because=why if right != answers[0] else "")
+q_less.answer(right, because=why if right == answers[1] else "")
 q_row.answer(np.median(updates[3]), tolerance=1, because="late merges join rare pairs")
 
 # %% [markdown]

@@ -179,6 +179,8 @@ def cosine(label: str, a, b, why: str = "") -> float:
     a, b = vectors(("a", a), ("b", b))
     lengths = float(np.sqrt(a @ a)), float(np.sqrt(b @ b))
     if 0.0 in lengths:
+        if a.any() and b.any():
+            raise ValueError("squares of a or b are below all floats: multiply it by a number")
         raise ValueError("the cosine of a zero vector is not defined")
     result = float(a @ b) / (lengths[0] * lengths[1])
     lengths_shown = f"({number(lengths[0])} * {number(lengths[1])})"

@@ -142,6 +142,7 @@ def test_lines_fit_the_terminal(capsys, monkeypatch, columns):
         (lambda: worked.scatter_add("x", [0, 1], E, 3), ValueError, "2 ids for 3 rows"),
         (lambda: worked.matmul("x", E, E[:2]), ValueError, "do not fit"),
         (lambda: worked.cosine("x", [0, 0], [1, 2]), ValueError, "zero vector"),
+        (lambda: worked.cosine("x", [1e-200, 0], [1, 2]), ValueError, "below all floats"),
         (lambda: worked.cross_entropy("x", [0.1, 0.2], 2), IndexError, "0 to 1"),
     ],
 )
