@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed.lesson.claims.printed import SCALES, Figure, read_figure
-from scratch_embed.lesson.typed import BYTE, DIGITS, PER, in_the_unit_asked, is_share, read
+from scratch_embed.lesson.typed import BYTE, DIGITS, MINUS, PER, in_the_unit_asked, is_share, read
 from scratch_embed.look.numbers import number
 
 LETTERS = "ABCDEFGHIJ"
@@ -256,7 +256,7 @@ def _scaled(ratio: float, answer: float, asked: str) -> str:
 
 def _pieces(typed: str) -> list[str]:
     """The numbers of a vector, as they were typed."""
-    typed = re.sub(r"((?:^|[,;])\s*[-\u2013\u2014\u2212])\s+", r"\1", typed.strip("[]() "))  # - 1
+    typed = re.sub(rf"((?:^|[,;])\s*{MINUS})\s+", r"\1", typed.strip("[]() "))  # - 1
     return [piece for piece in re.split(r"[\s,;]+", typed) if piece]
 
 

@@ -20,7 +20,8 @@ POWER = re.compile(r"(?P<base>\d+(\.\d+)?)\s*(\^|\*\*)\s*(?P<power>[+-]?\d{1,3})
 TEN_TO = re.compile(
     r"^((?P<times>[+-]?[\d.]+)\s*[*x×·]\s*)?10\s*(\^|\*\*)\s*(?P<power>[+-]?\d{1,3})(?!\d)"
 )
-SIGN = re.compile(r"(^|[\^*e] ?)[-\u2013\u2014\u2212] ?(?=[\d.])")  # also a dash, a space behind it
+MINUS = r"[-\u2013\u2014\u2212]"  # also a dash, or one that was typeset
+SIGN = re.compile(rf"(^|[\^*e] ?){MINUS} ?(?=[\d.])")  # a space may stand behind it
 SMALL = re.compile(r"(?<=[\d ])[kmgt]i?b$")  # units of bytes
 SPACED = re.compile(r"[+-]?\d{1,3}( \d{3})+(\.\d+)?")
 BYTE = re.compile(r"\b([KkMGT]B|[KMGT]iB|bytes?)\b")

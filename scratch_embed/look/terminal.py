@@ -121,7 +121,7 @@ def table(header: list[str], rows: list[list[str]], columns: int | None = None, 
     everything = [header, *rows]
     widths = [max(visible(row[k]) for row in everything) for k in range(len(header))]
     words = [
-        max(visible(word) for row in everything for word in row[k].split(" ") or [""])
+        max(visible(word) for row in everything for word in row[k].split(" "))
         for k in range(len(header))
     ]
     while sum(widths) + 2 * (len(widths) - 1) > columns and max(widths) > 4:

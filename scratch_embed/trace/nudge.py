@@ -251,8 +251,7 @@ def _measured(f: Callable[[float], float], value: float, single: bool, x: float)
     """
     found, own = [], TINY * x
     for h in (*STEPS, *[own] * (0 < own < STEPS[-1])):
-        above, below = f(h), f(-h)
-        now = Quotient((above - below) / (2 * h), h, above, below)
+        now = _quotient(f, h)
         found.append(now)
         if _judge(now, value, single):
             first = found[0].slope
@@ -262,25 +261,26 @@ def _measured(f: Callable[[float], float], value: float, single: bool, x: float)
                 return now
         if not math.isfinite(now.slope):
             continue
-        told = ROUNDING * abs(now.above) / h <= 1e-2 * max(
-            abs(value), abs(now.slope)
-        )  # or a smaller tells nothing
+        least = 1e-2 * max(abs(value), abs(now.slope))
+        told = ROUNDING * abs(now.above) / h <= least  # or a smaller tells nothing
         if not told and (value or h < STEPS[0]):  # of 0 one more: the first may end beyond a kink
             break
     return next((each for each in found if math.isfinite(each.slope)), found[0])
 
 
+def _quotient(f: Callable[[float], float], h: float, noise: float = 0.0) -> Quotient:
+    above, below = f(h), f(-h)
+    return Quotient((above - below) / (2 * h), h, above, below, noise)
+
+
 def _bends(f: Callable[[float], float], slope: float, gap: float, h: float = STEPS[0]) -> bool:
     """Whether curvature may explain a gap: the quotient of a step twice as long is off by more."""
-    h = 2 * h
-    return not abs((f(h) - f(-h)) / (2 * h) - slope) <= abs(gap)  # nor where it is no number
+    return not abs(_quotient(f, 2 * h).slope - slope) <= abs(gap)  # nor where it is no number
 
 
 def _unsettled(f: Callable[[float], float], found: Quotient) -> bool:
     """Whether a shorter step says something else: behind norms of rows of zeros 1e-5 is far."""
-    h = found.h / 10
-    above, below = f(h), f(-h)
-    near = Quotient((above - below) / (2 * h), h, above, below, found.noise)
+    near = _quotient(f, found.h / 10, found.noise)
     doubt = SETTLED * max(abs(near.slope), abs(found.slope)) + near.rounding()
     return abs(near.slope - found.slope) > doubt
 
@@ -329,7 +329,7 @@ def _falls_to(f: Callable[[float], float], at: Quotient, value: float, single: b
     curve begins, as at 0 of relu(x)^2, whose quotient is h / 2. Or to h^2, as any sharp bend does.
     """
     here, steps = f(0.0), (10 * STEPS[0], *STEPS)
-    found = [(f(h) - f(-h)) / (2 * h) for h in steps]
+    found = [_quotient(f, h).slope for h in steps]
     for larger, h, first, second in zip(steps, steps[1:], found, found[1:]):
         near = at._replace(h=h, above=here)
         falls = abs(first - second) > 4 * near.rounding()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
+from scratch_embed.gradcheck.walk import LONG, in_single
 from scratch_embed.ops import attention, dropout, matmul, onehot, project, tied_cross_entropy
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Tensor
@@ -55,6 +56,15 @@ def rerun(at: ForwardStep, inputs: dict[int, np.ndarray]) -> np.ndarray:
     if any(isinstance(v, np.random.Generator) for v in (*values, *options.values())):
         raise TypeError(f"{at.op} draws random numbers, and would draw others this time")
     return np.asarray(_run(at, values)[0])
+
+
+def rounds(at: ForwardStep, place: int, index: tuple[int, ...]) -> bool:
+    """Whether forward answers in float32, whatever it is given, as what fills a table of zeros in
+    float32 does: seen at several places along one entry."""
+    array = at.inputs[place].value
+    size = LONG * max(1.0, abs(float(array[index])))
+    ways = (0, size, size / 3, -size, -size / 3)
+    return in_single([rerun(at, {place: moved(array, index, h)}) for h in ways])
 
 
 def _run(at: ForwardStep, values: list) -> tuple:

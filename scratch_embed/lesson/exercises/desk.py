@@ -103,7 +103,7 @@ class Desk:
         path = self.folder / NOTE
         if path.is_file() and not self._read():  # damaged, or of another program: nothing is lost
             path.replace(path.with_name(f"{NOTE}.before"))
-        with replacing(self.folder / NOTE) as temporary:
+        with replacing(path) as temporary:
             temporary.write_text(json.dumps(self._note, indent=1), encoding="utf-8")
 
 

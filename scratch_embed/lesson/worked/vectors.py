@@ -27,10 +27,13 @@ def line(label: str, expression: str, value, why: str = ""):
 
 def product(label: str, *numbers, why: str = ""):
     """6 * 3 = 18. Whole numbers stay exact. Returns the product."""
-    whole = all(isinstance(x, (int, np.integer)) for x in numbers)
-    result = math.prod(int(x) for x in numbers) if whole else math.prod(map(float, numbers))
+    result = math.prod(map(int if _are_whole(numbers) else float, numbers))
     stages = " * ".join(factor(x) for x in numbers), number(result)
     return present("product", label, Line(label, stages, result, why), result)
+
+
+def _are_whole(numbers) -> bool:
+    return all(isinstance(x, (int, np.integer)) for x in numbers)
 
 
 def quotient(label: str, numerator, denominator, why: str = "") -> float:
@@ -58,7 +61,7 @@ def sum(label: str, *terms, why: str = ""):
         (values,) = vectors((label, terms[0]))
         result = float(values.sum())
     else:
-        whole = all(isinstance(x, (int, np.integer)) for x in terms)
+        whole = _are_whole(terms)
         values = np.array(terms) if whole else np.array(terms, dtype=float)
         result = reduce(add, map(int, terms)) if whole else values.sum().item()
     line = Line(label, (plus(values), number(result)), result, why, adds=tuple(values))

@@ -16,7 +16,6 @@ from collections.abc import Callable
 import numpy as np
 
 from scratch_embed.gradcheck.quotient import moved
-from scratch_embed.gradcheck.walk import LONG, in_single
 from scratch_embed.ops import (
     arithmetic,
     bag,
@@ -36,7 +35,7 @@ from scratch_embed.ops import (
     tied_cross_entropy,
 )
 from scratch_embed.ops import attention as attention_op
-from scratch_embed.trace.replay import rerun
+from scratch_embed.trace.replay import rerun, rounds
 from scratch_embed.trace.slopes import (
     attention,
     bags,
@@ -83,16 +82,11 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
     h, settled, x, eps = 1.0, True, abs(float(array[index])), EPS
     with np.errstate(all="ignore"):  # it may lead to where there is no number
         if linear:
-            blank = np.zeros(array.shape)
-            without, marked = (rerun(at, {place: moved(blank, index, t)}) for t in (0.0, 1.0))
-            found = np.where(_same(without, marked), 0, marked - without)
-        elif not np.isfinite(x):  # no nudge moves it, nor what it leaves finite, as a softmax
-            other = np.array(array, np.float64)
-            other[index] = 0
-            still = _same(rerun(at, {place: other}), at.out) | np.isfinite(at.out)
-            found = np.where(still, 0, np.nan)
+            found = _marked(at, place, index)
+        elif not np.isfinite(x):
+            found = _at_infinity(at, place, index)
         else:
-            eps = _spacing(at, place, index)
+            eps = SINGLE if rounds(at, place, index) else EPS
             h, settled = _settled(slope, at.out, x, eps)
             found = slope(h)
     places = np.argwhere(found)
@@ -110,18 +104,24 @@ def measured(at: ForwardStep, place: int, index: Index) -> Slopes:
     return Slopes(places, taken(found, places), told, measured=not linear)
 
 
+def _marked(at: ForwardStep, place: int, index: Index) -> np.ndarray:
+    """1 where a step that copies numbers puts this one, else 0."""
+    blank = np.zeros(at.inputs[place].value.shape)
+    without, marked = (rerun(at, {place: moved(blank, index, t)}) for t in (0.0, 1.0))
+    return np.where(_same(without, marked), 0, marked - without)
+
+
+def _at_infinity(at: ForwardStep, place: int, index: Index) -> np.ndarray:
+    """No nudge moves it, nor what it leaves finite, as a softmax: 0; nan where it is passed on."""
+    other = np.array(at.inputs[place].value, np.float64)
+    other[index] = 0
+    still = _same(rerun(at, {place: other}), at.out) | np.isfinite(at.out)
+    return np.where(still, 0, np.nan)
+
+
 def _same(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     """Where two answers are the same, an infinity or a nan too: their difference would be nan."""
     return (one == two) | np.isnan(one) & np.isnan(two)
-
-
-def _spacing(at: ForwardStep, place: int, index: Index) -> float:
-    """How far apart the numbers next to 1 are that forward answers in: some answer in float32, as
-    what fills a table of zeros in float32 does, whatever they are given."""
-    array = at.inputs[place].value
-    size = LONG * max(1.0, abs(float(array[index])))
-    outs = [rerun(at, {place: moved(array, index, k * size)}) for k in (0, 1, 1 / 3, -1, -1 / 3)]
-    return SINGLE if in_single(outs) else EPS
 
 
 def _settled(
