@@ -259,6 +259,15 @@ def _share(leave_out, shift=0):
     return float(np.mean(hits))
 
 
+def _told(alone, without, of_another):
+    found = without * len(couples) * (len(couples) - 1)
+    if found < 8 or without < 3 * max(of_another, 1 / len(known)):
+        return "no more than chance finds: of a direction this text tells nothing"
+    if alone < without:
+        return "real directions are there, and they are short against everything else"
+    return ""
+
+
 # %%
 q = guess("With the inputs left out, what share of these plurals is found?", unit=" %")
 print("  " + ", ".join(f"{known[a]} {known[A]}" for a, A in couples[:4]) + " ...")
@@ -266,14 +275,7 @@ alone, without = _share(False), _share(True)
 of_another = _share(True, shift=1)  # the control: how often the plural of the next couple comes out
 print(f"  nothing left out {alone:.1%}, inputs left out {without:.1%}")
 print(f"  another couple's plural {of_another:.1%}, chance {1 / len(known):.1%}")
-found = without * len(couples) * (len(couples) - 1)
-if found < 8 or without < 3 * max(of_another, 1 / len(known)):
-    because = "no more than chance finds: of a direction this text tells nothing"
-elif alone < without:
-    because = "real directions are there, and they are short against everything else"
-else:
-    because = ""
-q.answer(100 * without, tolerance=5, because=because)
+q.answer(100 * without, tolerance=5, because=_told(alone, without, of_another))
 
 # %% [markdown]
 # The picture shows, for each couple, the step from one to many. If the arithmetic were exact, all
