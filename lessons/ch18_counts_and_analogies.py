@@ -240,9 +240,10 @@ couples = [
     if len(w) > 2 and not w.endswith("s") and w + "s" in known
 ][:20]
 if len(known) < 100 or len(couples) < 8:
+    of = f" among the {len(known)} most frequent" if len(known) < len(set(spoken)) else ""
     raise SystemExit(
-        f"the text has {len(known)} different words, and {len(couples)} couples such as row and "
-        "rows; this takes 100, and 8 of them"
+        f"the text has {len(set(spoken)):,} different words, and{of} {len(couples)} couples such "
+        "as row and rows; this takes 100, and 8 of them"
     )
 table = package.svd_vectors(package.ppmi(package.cooccurrence(ids, len(known), 4)), 50)
 

@@ -31,6 +31,7 @@ import numpy as np
 
 from scratch_embed import SGD, plot
 from scratch_embed.lesson import across, begin, lab_text, save_figure
+from scratch_embed.look.numbers import at_least, at_most
 from scratch_embed.sharding import Partition, Shard, ShardedEmbedding
 from scratch_embed.sharding.in_process import InProcess
 from scratch_embed.text import corpus
@@ -154,14 +155,14 @@ results.show()
 for S in SHARDS:
     results.claim(f"range, {S:,}", "above", f"hash, {S:,}", by=2)
 few, many = results.final("hash, 8"), results.final("hash, 1,024")
-text = f"By hash the busiest of 8 shards has {few.max():.2f} times the mean at most"
+text = f"By hash the busiest of 8 shards has {at_most(few.max())} times the mean at most"
 results.conclude(text, bool((few < 1.5).all()))
-text = f"By hash the busiest of 1,024 has {many.min():.2f} times the mean at least"
+text = f"By hash the busiest of 1,024 has {at_least(many.min())} times the mean at least"
 results.conclude(text, bool((many > 2).all()))
 results.claim("hash, 1,024", "above", "hash, hottest copied, 1,024", by=0.5)
 for S in SHARDS:
     gap = np.abs(results.final(f"even ids, range, {S:,}") - results.final(f"even ids, hash, {S:,}"))
-    text = f"Even ids, {S:,} shards: range and hash differ by {gap.max():.2f} at most"
+    text = f"Even ids, {S:,} shards: range and hash differ by {at_most(gap.max())} at most"
     results.conclude(text, bool((gap < 0.5).all()))
 
 # %% [markdown]

@@ -31,6 +31,7 @@ import numpy as np
 
 from scratch_embed import geometry, plot
 from scratch_embed.lesson import across, begin, lab_text, save_figure
+from scratch_embed.look.numbers import at_most
 from scratch_embed.text import corpus, word2vec_fast
 
 begin()
@@ -112,7 +113,8 @@ medians.show()
 medians.claim("trained", "above", "random rows", by=0.1)
 apart = np.abs(medians.final("trained") - medians.final("same mean and spread"))
 medians.conclude(
-    f"Chance with the same mean and spread comes within {apart.max():.3f} of the trained table",
+    f"Chance with the same mean and spread comes within {at_most(apart.max(), 3)} of the trained "
+    "table",
     bool(apart.max() < 0.05),
 )
 for passes in medians.scores["trained"]:
@@ -163,9 +165,10 @@ def honest(results, name):
     strangers = results.final(f"strangers: {name}")
     relatives = results.final(f"relatives: {name}")
     more = relatives - strangers
+    points = f"{100 * more.min():z.0f} to {100 * more.max():z.0f} points"
     return results.conclude(
-        f"The bar of '{name}' is honest: {strangers.max():.1%} of the strangers pass at the most, "
-        f"and {100 * more.min():.0f} to {100 * more.max():.0f} points more of the relatives",
+        f"The bar of '{name}' is honest: {at_most(100 * strangers.max(), 1)}% of the strangers "
+        f"pass at the most, and {points} more of the relatives",
         bool(strangers.max() <= 0.05 and more.min() >= 0.3),
     )
 

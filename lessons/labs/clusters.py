@@ -23,6 +23,7 @@ import numpy as np
 
 from scratch_embed import Adam, geometry, plot
 from scratch_embed.lesson import across, begin, save_figure
+from scratch_embed.look.numbers import at_most
 from scratch_embed.models import NextToken, train
 from scratch_embed.simulations import space
 from scratch_embed.text import toy
@@ -79,7 +80,8 @@ for way in list(ways)[:4]:
     results.claim(way, "above", "random start", by=0.5)
 apart = np.abs(results.final("reads, shuffled") - results.final("random start"))
 results.conclude(
-    f"The shuffled reader is within {apart.max():.2f} of the random start", bool(apart.max() < 0.15)
+    f"The shuffled reader is within {at_most(apart.max())} of the random start",
+    bool(apart.max() < 0.15),
 )
 
 # %%

@@ -31,6 +31,7 @@ from scratch_embed import Adam, plot
 from scratch_embed.functional import cross_entropy
 from scratch_embed.layers import EmbeddingBag, Linear
 from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.look.numbers import at_most
 from scratch_embed.text import corpus, word2vec_fast
 
 begin()
@@ -165,7 +166,7 @@ for other in (scratch, random):
     unknown.claim(frozen, "above", other, by=0.05)
 apart = max(np.abs(values - 0.5).max() for values in unknown.scores[scratch].values())
 unknown.conclude(
-    f"'from scratch' is within {apart:.2f} of 0.5, with any number of labels",
+    f"'from scratch' is within {at_most(apart)} of 0.5, with any number of labels",
     bool(apart < 0.05),
 )
 

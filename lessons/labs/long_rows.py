@@ -31,6 +31,7 @@ import numpy as np
 
 from scratch_embed import Adam, geometry, plot
 from scratch_embed.lesson import across, begin, lab_text, options, save_figure
+from scratch_embed.look.numbers import at_most
 from scratch_embed.models import NextToken, train
 from scratch_embed.text import corpus, toy, word2vec, word2vec_fast
 
@@ -137,12 +138,13 @@ for model in MODELS:
             results.claim(f"endless, {table}", "above", f"made up, {table}", by=0.3)
     control = np.abs([list(results.scores[f"all equal, {t}"].values()) for t in TABLES])
     results.conclude(
-        f"Where all words are equally frequent it is within {control.max():.2f} of 0",
+        f"Where all words are equally frequent it is within {at_most(control.max())} of 0",
         bool(control.max() < 3.5 / np.sqrt(V)),
     )
     late = [np.abs(np.subtract(*list(results.scores[f"real, {t}"].values())[-2:])) for t in TABLES]
     results.conclude(
-        f"It is settled: from {PASSES[-2]} to {PASSES[-1]} passes it moves by {np.max(late):.2f}",
+        f"It is settled: from {PASSES[-2]} to {PASSES[-1]} passes it moves by "
+        f"{at_most(np.max(late))} at most",
         bool(np.max(late) < 0.1),
     )
 
@@ -158,7 +160,8 @@ later = across(relation, ways, seeds=3, budgets=LATER, quick_budgets=LATER)
 later.show()
 moved = [np.abs(later.final(t) - later.scores[t][LATER[0]]) for t in TABLES]
 later.conclude(
-    f"It is settled: from {LATER[0]} to {LATER[1]} passes it moves by {np.max(moved):.2f} at most",
+    f"It is settled: from {LATER[0]} to {LATER[1]} passes it moves by "
+    f"{at_most(np.max(moved))} at most",
     bool(np.max(moved) < 0.1),
 )
 

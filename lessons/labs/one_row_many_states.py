@@ -33,6 +33,7 @@ from scratch_embed import Adam, Embedding, plot
 from scratch_embed.functional import cross_entropy
 from scratch_embed.layers import Linear, TransformerBlock
 from scratch_embed.lesson import across, begin, lab_text, options, save_figure
+from scratch_embed.look.numbers import at_most
 from scratch_embed.tensor import no_grad
 from scratch_embed.text import corpus
 
@@ -154,7 +155,7 @@ row = np.abs(results.final("the row itself") - results.final("majority"))
 results.conclude("The row itself answers as the majority does", bool(row.max() < 0.01))
 for control in ("answers shuffled", "state, other line"):
     apart = np.abs(results.final(control) - results.final("majority")).max()
-    results.conclude(f"'{control}' is within {apart:.2f} of the majority", bool(apart < 0.05))
+    results.conclude(f"'{control}' is within {at_most(apart)} of the majority", bool(apart < 0.05))
 for other in ("state, untrained", "mean of rows before"):
     results.claim("state", "above", other, by=0.03)
 

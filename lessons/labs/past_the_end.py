@@ -36,6 +36,7 @@ import numpy as np
 from scratch_embed import Adam, Tensor, no_grad, plot
 from scratch_embed.functional import attention, cross_entropy, lookup, rotary
 from scratch_embed.lesson import across, begin, options, save_figure
+from scratch_embed.look.numbers import at_least
 from scratch_embed.ops.onehot import one_hot
 from scratch_embed.positions import sinusoidal
 
@@ -144,7 +145,7 @@ lowest = {way: inside.final(way).min() for way in TOLD}
 COUNTED = [
     way
     for way, share in lowest.items()
-    if inside.conclude(f"{way} is right in {share:.3f} or more", share >= 0.95)
+    if inside.conclude(f"{way} is right in {at_least(share, 3)} or more", share >= 0.95)
 ]
 for other in ("no places", "places shuffled", "commonest so far"):
     inside.claim("learned", "above", other, by=0.2)

@@ -25,6 +25,7 @@ import numpy as np
 from scratch_embed import Adam, geometry, plot
 from scratch_embed.functional import softmax
 from scratch_embed.lesson import across, begin, save_figure
+from scratch_embed.look.numbers import at_most
 from scratch_embed.models import NextToken, train
 from scratch_embed.text import toy
 
@@ -143,7 +144,7 @@ for width in WIDTHS[:-1]:
     tell(results, f"tied, D = {2 * width}", f"untied, D = {width}")
 results.claim("tied, D = 8", "below", "untied, D = 4")
 gaps = results.final("tied, shuffled") - results.final("untied, shuffled")
-told = f"On shuffled words the two ways differ by {np.abs(gaps).max():.3f} nats at most"
+told = f"On shuffled words the two ways differ by {at_most(np.abs(gaps).max(), 3)} nats at most"
 results.conclude(told, bool(np.abs(gaps).max() < 0.02))
 
 # %% [markdown]

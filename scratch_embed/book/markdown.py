@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 
 KEEP = re.compile(r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$)", re.DOTALL)  # code and formulas
-SPECIAL = re.compile(r"([\\*_<>\[\]$#|{}~^`])")
+SPECIAL = re.compile(r"([\\*_<>\[\]$#|{}~^`&])")
+# What begins a list, a definition, a rule or a comment, where a line begins.
+FIRST = re.compile(r"^(\s*\d*)([-+:.)](?=\s|$)|[-=](?=[-=]*\s*$)|%)", re.MULTILINE)
 
 
 def fence(kind: str, text: str, *options: str) -> str:
@@ -35,7 +37,8 @@ def folded(summary: str, text: str) -> str:
 def plain(text: str) -> str:
     """Text whose letters mean nothing to Markdown, but for `code`, which stays code."""
     pieces = re.split(r"(`[^`\n]+`)", text)
-    return "".join(p if n % 2 else SPECIAL.sub(r"\\\1", p) for n, p in enumerate(pieces))
+    pieces[::2] = [FIRST.sub(r"\1\\\2", SPECIAL.sub(r"\\\1", p)) for p in pieces[::2]]
+    return "".join(pieces)
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:

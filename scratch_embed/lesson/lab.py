@@ -12,7 +12,7 @@ spread is told, and that is a good lab too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,25 +119,35 @@ def across(
     budgets : training steps, or another unit of work that all ways spend alike.
     quick_budgets : the budgets of a --quick run; the shortest of `budgets` when not given.
 
-    Raises ValueError for a number that is not finite, and a budget that is no whole number.
+    Raises ValueError for no way, seed or budget, a budget that is no whole number, and a score that
+    is no finite number.
     """
     from tqdm import tqdm
 
-    seeds = range(seeds) if isinstance(seeds, int) else list(seeds)
+    seeds = list(seeds) if isinstance(seeds, Iterable) else range(check_count(seeds, "seeds"))
     budgets = [check_count(budget, "a budget", 0) for budget in budgets]
+    for name, given in (("ways", ways), ("seeds", seeds), ("budgets", budgets)):
+        if not len(given):
+            raise ValueError(f"{name} is empty; it must hold one at least")
     if current().options.quick:
         seeds = seeds[:QUICK_SEEDS]
         budgets = [min(budgets)] if quick_budgets is None else quick_budgets
     scores = {way: {int(b): np.zeros(len(seeds)) for b in budgets} for way in ways}
     jobs = [(way, b, k, seed) for way in ways for b in budgets for k, seed in enumerate(seeds)]
     for way, budget, k, seed in tqdm(jobs, desc="runs", disable=None, leave=False):
-        score = run(seed, budget, **ways[way])
-        if not np.isfinite(score):
-            raise ValueError(f"{way} with seed {seed} comes to {score}: not to be compared")
-        scores[way][budget][k] = score
+        scores[way][budget][k] = _score(run(seed, budget, **ways[way]), f"{way} with seed {seed}")
     results = Results(scores, unit)
     current().results.append(results)
     return results
+
+
+def _score(given, whose: str) -> float:
+    score = np.asarray(given)
+    if score.ndim or score.dtype.kind not in "biuf":
+        raise ValueError(f"{whose} returns {given!r}; a run must return one number")
+    if not np.isfinite(score):
+        raise ValueError(f"{whose} comes to {given}: not to be compared")
+    return float(score)
 
 
 def dump(results: Sequence[Results]) -> str:

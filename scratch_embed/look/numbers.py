@@ -35,3 +35,30 @@ def told_apart(x: float, y: float = 1.0, digits: int = 4) -> tuple[str, str]:
     while x != y and digits < 17 and f"{x:.{digits}g}" == f"{y:.{digits}g}":
         digits += 1
     return f"{x:.{digits}g}", f"{y:.{digits}g}"
+
+
+def at_most(x: float, decimals: int = 2) -> str:
+    """A bound from above, rounded up: what is "at most 0.00" would be 0.
+
+    >>> at_most(0.0016), at_most(0.25), at_most(0.1 + 0.2, 1)
+    ('0.01', '0.25', '0.3')
+    """
+    return f"{math.ceil(round(float(x) * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
+
+
+def at_least(x: float, decimals: int = 2) -> str:
+    """A bound from below, rounded down: 0.9996 is not "1.000 or more".
+
+    >>> at_least(0.9996, 3), at_least(0.25)
+    ('0.999', '0.25')
+    """
+    return f"{math.floor(round(float(x) * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
+
+
+def signed(x: float, decimals: int = 2) -> str:
+    """A number with its sign; what rounds to 0 is +0, for a minus there would be rounding's.
+
+    >>> signed(0.5), signed(-0.126), signed(-1e-17)
+    ('+0.50', '-0.13', '+0.00')
+    """
+    return f"{round(float(x), decimals) + 0.0:+.{decimals}f}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import geometry
+from scratch_embed.look.numbers import signed
 from scratch_embed.ops.lookup import lookup_forward
 from scratch_embed.simulations.artists import Bars
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
@@ -85,8 +86,8 @@ def _update(artists, values: dict) -> dict[str, str]:
     colors = ["vermillion" if some and i == best else "sky blue" for i in range(len(WORDS))]
     bars["alike"].set(likeness, colors=colors)
     return {
-        "sum": " ".join(f"{x:+.2f}" for x in total),
-        f'cosine with "{values["word"]}"': f"{likeness[WORDS.index(values['word'])]:+.3f}",
+        "sum": " ".join(signed(x) for x in total),
+        f'cosine with "{values["word"]}"': signed(likeness[WORDS.index(values["word"])], 3),
         "most like": WORDS[best] if some else "nothing: the sum is 0",
     }
 

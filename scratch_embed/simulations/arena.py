@@ -17,6 +17,7 @@ import numpy as np
 
 from scratch_embed import contest, images, sizes
 from scratch_embed.files import replacing
+from scratch_embed.look.numbers import signed
 from scratch_embed.simulations.artists import Bars
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
 
@@ -128,7 +129,7 @@ def _update(artists, values: dict) -> dict[str, str]:
     for i, (line, text) in enumerate(zip(ranges, bars.texts)):
         low, high = seeds[i].min(), seeds[i].max()
         line.set_xdata([low, high])
-        text.set_text(f"{100 * middle[i]:+.0f} %" if pictures else f"{middle[i]:+.2f}")
+        text.set_text(f"{100 * middle[i]:+.0f} %" if pictures else signed(middle[i]))
         text.set(x=max(high, 0.0) + 0.03, ha="left")
     cost.set(list(held["cost"].values()), [sizes.human(n) for n in held["cost"].values()], colours)
     unit.set_text("share above chance" if pictures

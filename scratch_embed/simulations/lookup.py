@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import geometry, plot
+from scratch_embed.look.numbers import signed
 from scratch_embed.ops.lookup import lookup_forward
 from scratch_embed.simulations.artists import DARK, LIGHT, Bars, Cells, Words
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
@@ -101,11 +102,11 @@ def _update(artists: _Artists, values: dict) -> dict[str, str]:
     middle.set_text(copied + (f' (blue) beside E[{ids[1]}] "{other}" (orange)' if step > 2 else ""))
     artists.here.set_offsets(artists.dots[ids])
     artists.names.set(artists.dots)
-    numbers = {"id": f"{ids[0]}", "row": " ".join(f"{x:+.2f}" for x in row) if step > 1 else "?",
+    numbers = {"id": f"{ids[0]}", "row": " ".join(signed(x) for x in row) if step > 1 else "?",
                "multiplications": "0"}  # fmt: skip
     if step > 2:
         numbers["distance of the two"] = f"{geometry.euclidean(row, beside):.3f}"
-        numbers["cosine of the two"] = f"{geometry.cosine(row, beside):+.3f}"
+        numbers["cosine of the two"] = signed(geometry.cosine(row, beside), 3)
     return numbers
 
 

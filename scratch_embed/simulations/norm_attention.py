@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import plot
+from scratch_embed.look.numbers import signed
 from scratch_embed.ops.attention import attention_forward
 from scratch_embed.simulations.artists import Bars, Words
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
@@ -69,9 +70,9 @@ def _update(artists, values: dict) -> dict[str, str]:
     of_one = weights(angle, 1.0)[0][0]  # what each unit of length adds, also to a key of length 0
     told = "longer is louder" if of_one > 0 else "longer is quieter"
     told = told if abs(of_one) > 1e-9 else "length does not matter"
-    head.set_text(f"Key a at {angle}°: its score is {scores[0]:+.2f}; {told}")
+    head.set_text(f"Key a at {angle}°: its score is {signed(scores[0])}; {told}")
     return {
-        "score of a": f"{scores[0] + 0.0:+.3f}",
+        "score of a": signed(scores[0], 3),
         "weight of a": f"{shares[0]:.3f}",
         "weight of the others": f"{1 - shares[0]:.3f}",
         "weight of a, twice as long": f"{weights(angle, 2 * norm)[1][0]:.3f}",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from scratch_embed import plot
+from scratch_embed.look.numbers import signed
 from scratch_embed.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from scratch_embed.ops.project import project_backward, project_forward
 from scratch_embed.ops.softmax import softmax_forward
@@ -60,20 +61,19 @@ def _update(artists, values: dict) -> dict[str, str]:
     words.set(np.vstack([TABLE, hidden]))
     chosen = ["vermillion" if i == target else "sky blue" for i in range(len(WORDS))]
     bars.set(p, colors=chosen)
-    pull.set(dz, [f"{x:+.2f}" for x in dz], chosen)
+    pull.set(dz, [signed(x) for x in dz], chosen)
     head.set_text(f"red: where a step of descent moves each row (rate {RATE})")
     return {
         "loss": f"-ln {p[target]:.5g} = {loss:.3f}",
-        "sum of dz": _signed(dz.sum(keepdims=True)),
-        "sum of the rows of dE": _signed(dE.sum(axis=0)),
-        f"dE[{values['target']}]": _signed(dE[target]),
-        "dh": _signed(dh),
+        "sum of dz": signed(dz.sum(), 3),
+        "sum of the rows of dE": _told(dE.sum(axis=0)),
+        f"dE[{values['target']}]": _told(dE[target]),
+        "dh": _told(dh),
     }
 
 
-def _signed(numbers: np.ndarray) -> str:
-    """With three decimals; what rounding leaves of a 0 is one, and has no sign of its own."""
-    return " ".join(f"{x:+.3f}" for x in numbers.round(9) + 0.0)
+def _told(numbers: np.ndarray) -> str:
+    return " ".join(signed(x, 3) for x in numbers)
 
 
 SIMULATION = Simulation(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import plot
+from scratch_embed.look.numbers import signed
 from scratch_embed.ops.lookup import lookup_backward, lookup_forward
 from scratch_embed.simulations.artists import Cells
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
@@ -110,7 +111,7 @@ def _numbers(ids, dE, step: int, n: int, way: str) -> dict[str, str]:
         verb = "put over what stands in" if way == KEPT else "added to"
         now = f"g[{n}] is {verb} row {row}"
     here = [place for place in range(max(step - N, 0)) if ids[place] == ids[0]]
-    parts = [f"{G[place, 1]:+.2f}" for place in here] or ["0.00"]
+    parts = [signed(G[place, 1]) for place in here] or ["0.00"]
     if way == KEPT and len(parts) > 1:
         parts = [f"{parts[-1]} alone, {' and '.join(parts[:-1])} lost"]
     return {

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import geometry, sizes
+from scratch_embed.look.numbers import signed
 from scratch_embed.ops.project import project_forward
 from scratch_embed.simulations.artists import Bars, Cells
 from scratch_embed.simulations.simulation import Control, Notice, Simulation
@@ -85,13 +86,13 @@ def _update(artists, values: dict) -> dict[str, str]:
     scores.set_text("Scores: E too" if values["tied"] else "Scores: rows of its own")
     state.set_text("h, what the last layer says")
     row = shown.scoring[at]
-    terms = " ".join(f"{x:+.1f}({e:+.1f})" for x, e in zip(h, row))
-    logits.set_text(f"z[{WORDS[at]}] = {terms} = {shown.logits[at]:+.2f}")
+    terms = " ".join(f"{signed(x, 1)}({signed(e, 1)})" for x, e in zip(h, row))
+    logits.set_text(f"z[{WORDS[at]}] = {terms} = {signed(shown.logits[at])}")
     length = float(np.linalg.norm(h) * np.linalg.norm(row))
     return {
         "parameters": f"{shown.params:,}" + (" (1 matrix)" if values["tied"] else " (2 matrices)"),
-        "logit": f"{shown.logits[at]:+.2f}",
-        "cosine of h and the row": f"{geometry.cosine(h, row):+.3f}" if length else "h is 0",
+        "logit": signed(shown.logits[at]),
+        "cosine of h and the row": signed(geometry.cosine(h, row), 3) if length else "h is 0",
         "length of h, of the row": f"{np.linalg.norm(h):.2f}, {np.linalg.norm(row):.2f}",
         "highest": " and ".join(WORDS[i] for i in best) if h.any() else "none: h is 0",
     }

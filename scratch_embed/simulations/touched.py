@@ -98,7 +98,7 @@ def _update(artists, values: dict) -> dict[str, str]:
         "expected": f"{expected:.2%} of {V:,} rows",
         "in one batch": f"{rows:,} rows, {rows / V:.2%}",
         "if all were alike": f"{touched(V, 0.0, batch):.2%}",
-        "most frequent row": f"{counts.max():,} times",
+        "most frequent row": "once" if counts.max() == 1 else f"{counts.max():,} times",
     }
 
 

@@ -143,13 +143,15 @@ def count(
         if len(tokens) < 2:
             which = f"of them only {tokens[0]!r}" if tokens else "none of them"
             does = f"came {min_count} times"
-            less = "a smaller min_count, or " if len(numbers) > 1 else ""  # more words than one
+            ways = ["give more text" if read != most_read else "give a larger most_read"]
             if min_count < 2:
-                does, less = f"is a word of up to {LONGEST_WORD} characters", ""
-            raise ValueError(
-                f"{read:,} words were read, and {which} {does}: give more text, or {less}cut it at "
-                "spaces, where words are more than letters"
-            )
+                does = f"is a word of up to {LONGEST_WORD} characters"
+            elif len(numbers) > 1:  # more words than one
+                ways.append("a smaller min_count")
+            if cut is not str.split:
+                ways.append("cut it at spaces, where words are more than letters")
+            told = ", or ".join(ways)
+            raise ValueError(f"{read:,} words were read, and {which} {does}: {told}")
         checksum = _exchange(file, _new_numbers(kept, len(seen), 0))
     return Counted(tuple(tokens), seen[kept], read, floor, checksum)
 

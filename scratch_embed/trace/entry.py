@@ -82,7 +82,10 @@ def _rule(at: BackwardStep, made: ForwardStep, part: Part, index, name: str, val
         if found.measured and EPS * np.abs(made.out).max(initial=0) / H > TELLS * abs(value) > 0:
             why = f"rounding hides whether d{at.name} moves with this entry, so as backward made it"
             return Line(name, (short(value),), value, why)
-        return Line(name, ("0",), 0.0, f"nothing in d{at.name} moves with this entry")
+        why = f"nothing in {at.name} moves with this entry"
+        if found.on_purpose:
+            why = f"{at.name} moves with this entry, and {found.on_purpose} keeps its gradient at 0"
+        return Line(name, ("0",), 0.0, why)
     return written_out(partial(_chained, at, made, part, index, name, found))
 
 
@@ -120,6 +123,8 @@ def _local(made: ForwardStep, part: Part, index, found: Slopes, k: int) -> Line:
     o, slope = tuple(map(int, found.places[k])), float(found.values[k])
     moved = found.middle.name(o) if found.middle else entry(made.name, o)
     name = f"∂{moved}/∂{entry(part.parent, index)}"
+    if found.on_purpose:
+        name = f"by {found.on_purpose}, the factor of d{moved}"
     said = found.said(o)
     value = () if ", as " in said[-1] else (short(slope),)
     return Line(name, tuple(dict.fromkeys((*said, *value))), slope)

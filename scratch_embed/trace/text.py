@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 60  # of a story; a chain of ten thousand operations is told by its two ends
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
+ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 LABEL = 10  # letters before what a line is about
 
 
@@ -122,8 +123,11 @@ def ending(trace: Trace, columns: int = 80, paint: Callable[..., str] = plain) -
 
 
 def ordinal(number: int) -> str:
-    """second, third, ..."""
-    return ORDINALS[number] if number < len(ORDINALS) else f"{number}th"
+    """second, third, ...; of a weight with many uses also 21st, 22nd, 111th."""
+    if number < len(ORDINALS):
+        return ORDINALS[number]
+    ending = "th" if number // 10 % 10 == 1 else ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 class Page:

@@ -194,8 +194,15 @@ def _given(made, argv: Sequence[str], options: argparse.Namespace) -> dict:
 def _go_on_showing(options: argparse.Namespace, given: dict, shown) -> None:
     """What is shown of a resumed run is what was, if nothing else is asked for."""
     for name, value in shown.items() if isinstance(shown, dict) else ():
-        if name in SHOWN and given.get(name, "") is None and type(value) in (str, float, list):
+        fits = type(value) is float if name == "save_every" else _texts(value)
+        if name in SHOWN and given.get(name, "") is None and fits:
             setattr(options, name, value)
+
+
+def _texts(value) -> bool:
+    """A text, or a list that holds some."""
+    texts = value if type(value) is list else [value]
+    return bool(texts) and all(type(text) is str for text in texts)
 
 
 def _read(made: argparse.ArgumentParser, argv: Sequence[str], into=None) -> argparse.Namespace:

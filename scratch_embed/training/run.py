@@ -52,8 +52,8 @@ class Run:
         for name in WRITTEN:
             self.will_write(name)
         begun = _has(options.out, *ENDED)
-        for ids in (options.out / IDS, options.out / NEW_IDS):
-            if ids.is_file() and not begun and (ids.is_symlink() or not may_be_ids(ids)):
+        for ids in (options.out / NEW_IDS, *[options.out / IDS] * (not begun)):
+            if ids.is_file() and (ids.is_symlink() or not may_be_ids(ids)):
                 raise _written_by_nobody(ids)
         begun_with(options.out)  # raises for a file of somebody else
 
@@ -71,6 +71,12 @@ class Run:
         if name not in WRITTEN:
             self._writes.append(name)
         return path
+
+    @property
+    def earlier(self) -> list[Path]:
+        """The files that the run which ended in this folder wrote, besides what every run does."""
+        paths = (self.options.out / name for name in _results(self.options.out).get("files", []))
+        return [path for path in paths if path.is_file()]
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -151,8 +157,10 @@ def _has(folder: Path, *names: str) -> bool:
 
 def _names(given: str | os.PathLike | None, path: Path) -> bool:
     """Whether the value of an option means the file at `path`; "-" is standard input."""
+    if not isinstance(given, (str, os.PathLike)):  # a number would be that of an open file
+        return False
     try:
-        there = os.fstat(sys.stdin.fileno()) if given == "-" else os.stat(given or "")
+        there = os.fstat(sys.stdin.fileno()) if given == "-" else os.stat(given)
         return os.path.samestat(there, os.stat(path))
     except (AttributeError, OSError, ValueError):  # no such file yet, or no standard input
         return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from scratch_embed.text import bpe
-from scratch_embed.text.counting import learn_pieces, write_tokens
+from scratch_embed.text.counting import Ids, learn_pieces, write_tokens
 from scratch_embed.text.ngrams import Bigram, Unigram
 from scratch_embed.training.reading import check_same, ids_of, new_ids, pieces_of, source
 from scratch_embed.training.run import Run
@@ -47,12 +47,7 @@ class Tokens:
             self.tokenizer, self.checksum = read(run)
         self.ids = ids_of(run.options.out, self.checksum)
         N = len(self.ids)
-        self.stretch = max(min(STRETCH, N // 10), N // STRETCHES, self.length + 1)
-        if N < 2 * self.stretch:
-            raise ValueError(
-                f"the text of {N:,} tokens is too short: to learn from one part and be judged by "
-                f"another takes {2 * self.stretch:,}, with sequences of {self.length:,}"
-            )
+        self.stretch = stretch_of(N, self.length)
         drawn = rng.permutation(N // self.stretch)
         held = -(-len(drawn) // HELD_OUT)
         self.known = np.sort(drawn[held:]) * self.stretch  # where the stretches begin
@@ -90,6 +85,17 @@ class Tokens:
         }
 
 
+def stretch_of(N: int, length: int) -> int:
+    """How many of N tokens are held out or learned together. ValueError where they are too few."""
+    stretch = max(min(STRETCH, N // 10), N // STRETCHES, length + 1)
+    if N < 2 * stretch:
+        raise ValueError(
+            f"the text of {N:,} tokens is too short: to learn from one part and be judged by "
+            f"another takes {2 * stretch:,}, with sequences of {length:,}"
+        )
+    return stretch
+
+
 def read(run: Run) -> tuple[bpe.BPE, int]:
     """(tokenizer, checksum): learn the merges and write the ids, in one pass over the text."""
     options = run.options
@@ -97,6 +103,7 @@ def read(run: Run) -> tuple[bpe.BPE, int]:
     with new_ids(run) as path:
         pieces, tokenizer = learn_pieces(pieces, max(options.rows - 256, 0), unit="byte")
         checksum = write_tokens(pieces, path, tokenizer)
+        stretch_of(len(Ids(path)), options.length)
         check_same(options.out, "merges", _as_text(tokenizer))
     return tokenizer, checksum
 

@@ -96,10 +96,9 @@ def work(run: Run) -> int:
     """Read, learn, write; or go on with what is saved."""
     for path in written(run.options):
         run.will_write(path.name)
-    older = [str(path) for name in ("vectors.*", PIECES) for path in run.options.out.glob(name)]
-    if older and not run.saved:
+    if run.earlier and not run.saved:
         mine = ", ".join(path.name for path in files(run.options))
-        print(f"Of an earlier run: {', '.join(sorted(older))}. This one will write {mine}.")
+        print(f"Of an earlier run: {', '.join(map(str, run.earlier))}. This one will write {mine}.")
     saved = run.saved or read(run)
     with run.restoring():
         counts, checksum = np.asarray(saved["counts"]), saved["checksum"]

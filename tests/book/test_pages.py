@@ -31,7 +31,8 @@ def test_prose_links_the_lessons_and_exercises_that_it_names():
 
 @pytest.mark.parametrize(
     ("said", "written"),
-    [("a_b*c", r"a\_b\*c"), ("`a_b` <c>", r"`a_b` \<c\>"), ("E[ids] $5", r"E\[ids\] \$5")],
+    [("a_b*c", r"a\_b\*c"), ("`a_b` <c>", r"`a_b` \<c\>"), ("E[ids] $5", r"E\[ids\] \$5"),
+     ("a&lt;b", r"a\&lt;b"), ("1. one\n- two 3.5", "1\\. one\n\\- two 3.5"), ("% c", r"\% c")],
 )
 def test_plain_text_means_nothing_to_markdown(said, written):
     assert markdown.plain(said) == written

@@ -91,3 +91,21 @@ def test_wrong_names_are_told():
         results.final("b")
     with pytest.raises(ValueError, match="'above' or 'below'"):
         results.claim("a", "over", "a")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"seeds": 0}, "seeds is 0"),
+        ({"seeds": []}, "seeds is empty"),
+        ({"ways": {}}, "ways is empty"),
+        ({"budgets": ()}, "budgets is empty"),
+        ({"run": lambda seed, budget: None}, "a with seed 0 returns None; a run must return one"),
+        ({"run": lambda seed, budget: np.ones(1)}, "a run must return one number"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(changed, told):
+    given = {"run": lambda seed, budget: 1.0, "ways": {"a": {}}} | changed
+    with pytest.raises(ValueError, match=told):
+        across(**given)
+    assert len(across(lambda seed, budget: 1.0, {"a": {}}, seeds=np.int64(3)).final("a")) == 3

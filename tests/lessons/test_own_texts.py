@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import string
 from pathlib import Path
@@ -36,6 +37,12 @@ def test_the_arena_says_what_a_text_lacks(text, told, tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def many_words() -> str:
+    """Five thousand words, none of them with a couple as row and rows."""
+    found = itertools.islice(itertools.product("abcdefgh", repeat=5), 5_000)
+    return " ".join("".join(letters) for letters in found) + "."
+
+
 @pytest.mark.parametrize(
     ("lesson", "text", "told"),
     [
@@ -43,6 +50,7 @@ def test_the_arena_says_what_a_text_lacks(text, told, tmp_path, capsys):
         ("ch07_subwords", "a " * 4_500, "the text has 9,000 characters; this takes 50,000"),
         ("ch08_arena", "\u4e00\u4e8c " * 30_000, "or one of such letters"),
         ("ch18_counts_and_analogies", "row rows " * 100, "the text has 2 different words, and 1"),
+        ("ch18_counts_and_analogies", many_words(), "has 5,000 different words, and among the 499"),
     ],
 )
 def test_a_lesson_says_what_a_text_lacks(lesson, text, told, tmp_path, capsys):

@@ -240,3 +240,8 @@ def test_of_plain_text_pieces_gain_nothing_and_elsewhere_they_do():
     gains = {task: np.array(by["pieces"]) for task, by in arena.scores()["scores"].items()}
     for task, gain in gains.items():
         assert (gain < 0).all() if task in ("equal tokens", "equal work") else (gain > 0).all()
+
+
+def test_a_score_of_0_has_no_minus():
+    numbers = Scene(load("tied")).move(tied=True, word="the", h0=0.0, h1=0.1, h2=0.3)
+    assert numbers["logit"] == "+0.00" and numbers["cosine of h and the row"] == "+0.000"

@@ -223,6 +223,21 @@ def test_an_option_that_holds_a_row_still_differs_on_purpose():
     assert "agrees" in walk.entry(2, (0, (2, 0))).text()
 
 
+def test_what_an_option_makes_of_a_derivative_is_not_called_one():
+    E = leaf(5, 2)
+    walk = trace(F.lookup(E, np.array([1, 2, 1]), padding_idx=1).sum())
+    told = walk.entry(len(walk), (0, (1, 0))).text(everything=True)
+    assert "moves with this entry, and padding_idx keeps its gradient at 0" in told
+    assert "nothing in" in walk.entry(len(walk), (0, (0, 0))).text()
+    bags = np.array([[1, 2], [1, 0]])
+    for y in (F.lookup(E, [1, 2, 1], scale_grad_by_freq=True),
+              F.embedding_bag(E, bags, mode="sum", scale_grad_by_freq=True)):  # fmt: skip
+        walk = trace((y * y).sum())
+        twice, once = (walk.entry(len(walk), (0, (k, 0))).text(everything=True) for k in (1, 2))
+        assert "∂" not in twice and "by scale_grad_by_freq, the factor of d" in twice
+        assert "∂" in once and "factor" not in once
+
+
 def test_a_part_is_nudged_in_its_own_use_and_the_sum_is_told():
     model = NextToken(5, 3, tied=True, body=True, rng=0)
     walk = trace(model.loss(IDS, IDS[::-1]))

@@ -13,7 +13,7 @@ from scratch_embed.tensor import differentiable, tape
 from scratch_embed.trace import trace
 from scratch_embed.trace.arrays import NOT_YET, lines
 from scratch_embed.trace.names import Same
-from scratch_embed.trace.text import page
+from scratch_embed.trace.text import ordinal, page
 from scratch_embed.trace.walk import formula
 
 IDS, TARGETS = np.array([1, 7, 1, 3]), np.array([7, 1, 3, 1])
@@ -318,3 +318,8 @@ def test_no_operation_of_the_package_has_a_rule_that_ends_before_it_begins():
         operation = getattr(F, name)
         for half in (getattr(operation, "forward", None), getattr(operation, "backward", None)):
             assert half is None or not formula(half).rstrip().endswith((":", ",")), name
+
+
+def test_uses_are_counted_as_people_count():
+    told = " ".join(ordinal(n) for n in (2, 5, 6, 11, 12, 13, 20, 21, 22, 23, 24, 101, 111, 112))
+    assert told == "second fifth 6th 11th 12th 13th 20th 21st 22nd 23rd 24th 101st 111th 112th"

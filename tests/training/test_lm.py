@@ -222,3 +222,13 @@ def test_the_held_out_text_is_not_learned(tmp_path):
 def test_all_letters_or_the_first(tmp_path, text):
     assert len(tokens(tmp_path, text).ids) == 5400
     assert len(tokens(tmp_path, text, "--most-read", "4000").ids) == 4000
+
+
+def test_a_text_that_is_too_short_leaves_no_run_behind(tmp_path, capsys):
+    path, out = tmp_path / "short.txt", tmp_path / "out"
+    path.write_text("one two three four five six seven " * 3, encoding="utf-8")
+    asked = ["lm", str(path), "--out", str(out), "--resume", "--steps", "1", "--dim", "4"]
+    asked += ["--rows", "256", "--heads", "1"]
+    assert main(asked) == 1 and "is too short" in capsys.readouterr().err
+    assert not (out / "text.ids").exists() and not (out / "text.ids.begun").exists()
+    assert main([*asked, "--length", "4"]) == 0

@@ -396,6 +396,25 @@ def test_what_is_somebody_elses_under_the_name_of_ids_is_not_written_over(tmp_pa
         parsed(tmp_path)
 
 
+def test_nor_is_it_where_a_run_has_ended(tmp_path):
+    parsed(tmp_path).save()
+    mine = tmp_path / "text.ids.new"
+    mine.write_text("my own notes")
+    with pytest.raises(ValueError, match=r"text\.ids\.new was written by nobody"):
+        parsed(tmp_path, "--resume")
+    assert mine.read_text() == "my own notes"
+
+
+@pytest.mark.parametrize("shown", [{"save_every": []}, {"save_every": "x"}, {"prompt": 3.0}])
+def test_what_a_checkpoint_cannot_have_shown_is_not_shown(tmp_path, shown):
+    run = parsed(tmp_path)
+    checkpoint.save(tmp_path / CHECKPOINT, **run._begun() | {"shown": shown})
+    again = parsed(tmp_path, "--resume").options
+    assert {name: getattr(again, name, None) for name in shown} == {
+        name: getattr(run.options, name, None) for name in shown
+    }
+
+
 @pytest.mark.parametrize("linked", [False, True])
 def test_what_lies_where_new_ids_are_written_first_is_not_lost(tmp_path, linked):
     """Nor what a link of that name leads to."""

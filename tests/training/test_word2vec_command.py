@@ -239,6 +239,8 @@ def test_names_that_are_empty_and_numbers_that_no_machine_has_room_for_are_told(
 def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("The cat's on a-mat; the dog sat. " * 300, encoding="utf-8")
+    Path("pieces").mkdir()
+    Path("pieces/vectors.csv").write_text("somebody's own")
     common = ["t.txt", "--quick", "--dim", "4"]
     assert word2vec.main([*common, "--cut", "spaces", "--out", "spaces"]) == 0
     assert set(load("spaces/vectors.npz").words) == {
@@ -246,6 +248,7 @@ def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
     }  # fmt: skip
     assert word2vec.main([*common, "--cut", "pieces", "--pieces", "9", "--out", "pieces"]) == 0
     assert "pieces.bpe" in names(Path("pieces"))
+    assert "Of an earlier run" not in capsys.readouterr().out
     before = Path("pieces/pieces.bpe").read_bytes()
     Path("other.txt").write_text("a b\n" * 9, encoding="utf-8")
     other = ["other.txt", "--cut", "pieces", "--min-count", "99", "--out", "pieces"]
@@ -263,6 +266,8 @@ def test_quick_and_pieces_and_spaces(tmp_path, monkeypatch, capsys):
         (["empty.txt"], 1, "empty.txt is empty"),
         (["latin.txt"], 1, "latin.txt is not UTF-8: byte 0xef at offset 2 (line 1)"),
         (["few.txt"], 1, "came 5 times: give more text, or a smaller --min-count"),
+        (["few.txt", "--cut", "spaces"], 1, "give more text, or a smaller --min-count\n"),
+        (["few.txt", "--min-count", "1", "--most-read", "1"], 1, "give a larger --most-read,"),
         (["few.txt", "--min-count", "1"], 1, "2 words with a vector are too few"),
         (["one.txt", "--min-count", "1"], 1,
          "only 'hello' is a word of up to 100 characters: give more text, or cut it at spaces"),

@@ -31,9 +31,11 @@ def bag(at: ForwardStep, place: int, index: Index) -> Slopes:
         text = f"{count}/{sizes[o[0]] * freq}" if sizes is not None else short(value)
         many = "once" if count == 1 else f"{count} times"
         size = "" if sizes is None else f" of {sizes[o[0]]}"
-        return (f"{text}, as {row} stands {many} in bag {o[0]}{size}",)
+        often = f", and {freq} times in all" if freq > 1 else ""
+        return (f"{text}, as {row} stands {many} in bag {o[0]}{size}{often}",)
 
-    return Slopes(grid(bags, np.array([column])), values / freq, said)
+    asked = "scale_grad_by_freq" if freq > 1 else ""
+    return Slopes(grid(bags, np.array([column])), values / freq, said, on_purpose=asked)
 
 
 def _maximum(at: ForwardStep, row: int, column: int) -> Slopes:

@@ -26,15 +26,20 @@ def table(at: ForwardStep, place: int, index: Index) -> Slopes:
     """A row of a table moves every place that it was copied to."""
     saved, (row, column) = at.node.saved, index
     ids = saved.ids
-    found = np.argwhere(ids == row)
-    if row == saved.padding_idx:
-        found = found[:0]
+    found, asked = np.argwhere(ids == row), ""
+    if row == saved.padding_idx and len(found):
+        found, asked = found[:0], "padding_idx"
     share = max(len(found), 1) if saved.scale_grad_by_freq else 1
+    if share > 1:
+        asked = "scale_grad_by_freq"
     name = at.inputs[1].name if len(at.inputs) > 1 else "ids"
-    text = "1" if share == 1 else f"1/{share}"
+    text, often = ("1", "") if share == 1 else (f"1/{share}", f", as {share} of the ids are")
     places = np.column_stack([found, np.full(len(found), column)])
-    return Slopes(places, np.full(len(places), 1 / share),
-                  lambda o: (f"{text}, as {entry(name, o[:-1])} is {row}",))  # fmt: skip
+
+    def said(o: Index) -> tuple[str]:
+        return (f"{text}, as {entry(name, o[:-1])} is {row}{often}",)
+
+    return Slopes(places, np.full(len(places), 1 / share), said, on_purpose=asked)
 
 
 def projection(at: ForwardStep, place: int, index: Index) -> Slopes:

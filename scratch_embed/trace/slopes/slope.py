@@ -35,6 +35,7 @@ class Slopes(NamedTuple):
     said: Callable[[Index], tuple[str, ...]]  # at one of them: in names, then perhaps in numbers
     measured: bool = False
     middle: Middle | None = None  # what is moved, where that is not the output itself
+    on_purpose: str = ""  # the option by which backward takes other factors than the derivatives
 
 
 Rule = Callable[[ForwardStep, int, Index], Slopes | None]
