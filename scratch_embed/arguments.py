@@ -62,6 +62,14 @@ def check_count(value: int, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def check_floats(dtype: type | str | np.dtype) -> np.dtype:
+    """The dtype of vectors; TypeError for one that holds no floats."""
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        raise TypeError(f"dtype is {dtype}; vectors are floats, such as np.float32")
+    return dtype
+
+
 def check_flag(value: bool, name: str) -> bool:
     """`value` as a bool; TypeError for anything but True and False."""
     if not isinstance(value, (bool, np.bool_)):

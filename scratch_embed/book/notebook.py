@@ -96,7 +96,10 @@ def source(piece: Piece) -> str:
     call = last.value if isinstance(last, ast.Expr) else None
     returns = isinstance(call, ast.Call) and getattr(call.func, "id", "") not in NOTHING
     if returns and piece.role != "quiz" and last.end_lineno - piece.line == len(lines) - 1:
-        lines[-1] = lines[-1][: last.end_col_offset] + ";" + lines[-1][last.end_col_offset :]
+        written = lines[-1].encode()  # ast counts bytes
+        lines[-1] = (
+            written[: last.end_col_offset] + b";" + written[last.end_col_offset :]
+        ).decode()
     return "\n".join(lines)
 
 

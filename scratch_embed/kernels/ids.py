@@ -98,14 +98,25 @@ def integers(ids, num_rows: int, name: str) -> np.ndarray:
     if isinstance(ids, (list, tuple)) or given.dtype == object:
         exact = np.asarray(ids, dtype=object)  # before NumPy turned [True, 2] into [1, 2]
         kinds = set(map(type, exact.reshape(-1).tolist()))
-        too_large = given.dtype.kind not in "iu"  # for 64 bits, unless they came as objects
-        if kinds == {int} and too_large and ((exact < 0) | (exact >= num_rows)).any():
-            raise _range_error(exact, num_rows, name)
-        if kinds & {bool, np.bool_} or given.dtype.kind not in "iuf":
+        whole = all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds)
+        if whole and given.dtype.kind not in "iu":  # too large for 64 bits, objects, or uint64 too
+            if ((exact < 0) | (exact >= num_rows)).any():
+                raise _range_error(exact, num_rows, name)
+            if given.dtype.kind == "f":
+                return exact.astype(np.int64)
+        other = kinds & {bool, np.bool_} or given.dtype.kind not in "iuf"
+        if other or _one_is_a_float(given, exact):
             raise _type_error(exact, num_rows, name)
     if given.dtype.kind not in "iu":
         raise _type_error(given, num_rows, name)
     return given
+
+
+def _one_is_a_float(given: np.ndarray, exact: np.ndarray) -> bool:
+    """Whether whole numbers stand beside floats without a fraction, as in [1, 2.0]."""
+    if given.dtype.kind != "f" or not any(map(is_whole, exact.flat)):
+        return False
+    return bool(np.isfinite(given).all() and (given % 1 == 0).all())
 
 
 def _range_error(given: np.ndarray, num_rows: int, name: str) -> IndexError:
@@ -150,6 +161,8 @@ def _type_error(given: np.ndarray, num_rows: int, name: str) -> TypeError:
             f"{at} = {value} is a boolean: {wanted}. "
             "For the positions where a mask is true write np.flatnonzero(mask)."
         )
+    if isinstance(value, (float, np.floating)):
+        return TypeError(f"{at} = {value} is a float: {wanted}. Write {value:.0f}.")
     return TypeError(
         f"{at} = {value!r} is of type {type(value).__name__}: {wanted}. "
         "Turn tokens into ids with a vocabulary first."

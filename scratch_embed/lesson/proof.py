@@ -10,6 +10,7 @@ Each prints at once. What does not come out as announced fails the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -51,8 +52,9 @@ def beside(
 
     beside("dE", rows=words, loop=right, fancy=tempting, nudged=slopes, wrong="fancy")
 
-    ways: arrays of one shape, (R,) or (R, D). wrong: the ways that are shown because they are
-    wrong; the run fails when one of them is right, or one of the others is not.
+    ways: arrays of one shape, (R,) or (R, D). A row agrees as those of `compare` do, by the largest
+    number in it. wrong: the ways that are shown because they are wrong; the run fails when one of
+    them is right, or one of the others is not.
     """
     arrays = _arrays("beside", name, ways)
     wrong = (wrong,) if isinstance(wrong, str) else tuple(wrong)
@@ -63,12 +65,16 @@ def beside(
     judge = list(arrays)[-1]
     for way in list(arrays)[:-1]:
         pair = {way: arrays[way], judge: arrays[judge]}
-        _record(_row(f"{name}: {way}", pair, rtol, atol, differs=way in wrong))
+        whole = _row(f"{name}: {way}", pair, rtol, atol, differs=way in wrong)
+        _record(whole if _in_lines(arrays[way], rows) else _worst(whole, rtol, atol))
     print(_beside(name, arrays, rows, rtol, atol))
 
 
 def show(name: str, array, rows: Sequence | None = None, columns: Sequence | None = None) -> None:
-    """Print an array with one or two axes under its name, with the names of rows and columns."""
+    """Print an array with one or two axes under its name, with the names of rows and columns.
+
+    Numbers have four digits; below 5e-13, which is what rounding leaves, they are shown as 0.
+    """
     array = _array(array)
     if array.ndim > 2:
         raise ValueError(f"{name} has shape {array.shape}; show takes one or two axes")
@@ -116,6 +122,16 @@ def _row(name: str, arrays: dict, rtol: float, atol: float, differs: bool = Fals
     difference = float(np.max([_gap(*pair) for pair in combinations(stack, 2)]))
     tolerance = _tolerance(stack, rtol, atol)
     return Row(name, arrays, difference, tolerance, differs, current().cell)
+
+
+def _worst(whole: Row, rtol: float, atol: float) -> Row:
+    """The check of the row of both arrays that is farthest beyond what it may differ by."""
+    pairs = zip(*whole.ways.values())
+    apart = [_row("", {"one": one, "other": other}, rtol, atol) for one, other in pairs]
+    if not apart:
+        return whole
+    worst = max(apart, key=lambda row: (not row.holds, row.difference - row.tolerance))
+    return replace(whole, difference=worst.difference, tolerance=worst.tolerance)
 
 
 def _tolerance(arrays, rtol: float, atol: float) -> float:
@@ -176,7 +192,7 @@ def _short(x: float) -> str:
 
 def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
     """One line a row, the ways as columns, and an arrow where not all of them agree."""
-    if next(iter(arrays.values())).ndim == 1 and rows is None:
+    if _in_lines(next(iter(arrays.values())), rows):
         return _lines_of_ways(name, arrays, rtol, atol)
     count = len(next(iter(arrays.values())))
     names = [str(r) for r in (rows if rows is not None else range(count))]
@@ -197,6 +213,11 @@ def _beside(name: str, arrays: dict, rows, rtol: float, atol: float) -> str:
         ("  " + "  ".join(f"{text:<{size}}" for text, size in zip(line, sizes))).rstrip()
         for line in table
     )
+
+
+def _in_lines(array: np.ndarray, rows) -> bool:
+    """Whether arrays stand below each other, a line a way, and agree as a whole."""
+    return array.ndim == 1 and rows is None
 
 
 def _lines_of_ways(name: str, arrays: dict, rtol: float, atol: float) -> str:

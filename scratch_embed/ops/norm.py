@@ -56,6 +56,8 @@ def layer_norm_forward(
     """
     x, gamma, beta, eps, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
     centred = x - x.mean(axis=-1, keepdims=True)
+    # What rounding left of the mean would be divided by sqrt(eps) where all numbers are alike.
+    centred -= centred.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(variance + eps)
     inverse[inverse == 0] = np.nan  # a square overflowed: a vector of zeros would hide that

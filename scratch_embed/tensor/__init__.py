@@ -3,6 +3,7 @@
 tape.py      what was computed from what, and how to read it in reverse
 recording.py whether, and how much, is written there
 calling.py   how an operation takes its arguments
+borrowed.py  what a backward may read, and not write to
 reading.py   what one reads off a Tensor without writing on the tape
 tensor.py    what one writes with: Tensor, its operators, and how a pair becomes an operation
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -27,13 +27,18 @@ class _Recording(threading.local):
 recording = _Recording()
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
-    """Write nothing on the tape inside this block, in this Python thread.
+def no_grad(function: Callable | None = None):
+    """Write nothing on the tape inside this block, in this Python thread: `with no_grad():`, and
+    before a function `@no_grad` or `@no_grad()`.
 
-    In front of a generator function, `@no_grad()` would cover the call alone and nothing that is
-    computed on the way: write the block inside.
+    In front of a generator function it would cover the call alone and nothing that is computed on
+    the way: write the block inside.
     """
+    return _off() if function is None else _off()(function)
+
+
+@contextmanager
+def _off() -> Iterator[None]:
     recording.off += 1
     try:
         yield

@@ -21,6 +21,7 @@ from scratch_embed.ops import reduce
 from scratch_embed.ops.floats import check_learnable
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor.adding import adding, summed
+from scratch_embed.tensor.borrowed import lent, written_to
 from scratch_embed.tensor.copying import copied
 from scratch_embed.tensor.sharing import is_shared, owners
 from scratch_embed.tensor.stale import warn_of_steps
@@ -54,7 +55,7 @@ class Node(NamedTuple):
                 self._check_unread(kept[0])
         learns = [isinstance(t, Variable) and t.requires_grad for t in self.inputs]
         needs = {"needs": learns} if self.selective else {}
-        grads = self.backward(dout, self.saved, **needs)
+        grads = lent(self, dout, **needs)
         grads = grads if isinstance(grads, (tuple, list)) else (grads,)
         left = zip(self.inputs[len(grads) :], learns[len(grads) :])  # ids, say, of an own argmax
         if any(it and t.dtype.kind in "fc" for t, it in left) or len(grads) > len(self.inputs):
@@ -337,11 +338,7 @@ def _gradients(root: Variable, seed: np.ndarray) -> list[tuple[Variable, np.ndar
             warn_of_steps(node, tensor._whole())
         if has_changed(arrived):
             where = f"backward of {node.name}" if node else f"the leaf {tensor.name or ''}".strip()
-            raise RuntimeError(
-                f"the gradient that was handed to {where} has been written to: a backward only "
-                "borrows dout, and may not write again to what it has handed back. Write to a "
-                "copy, as in dout = 2 * dout"
-            )
+            raise written_to(where)
     return found
 
 

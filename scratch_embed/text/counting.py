@@ -181,6 +181,10 @@ def cut_by(tokenizer: bpe.BPE) -> Callable[[str], list[str]]:
     that is nothing but space is left out: it stands beside everything.
     """
 
+    if tokenizer.unit == "byte":
+        raise ValueError("tokenizer is of bytes, parts of letters that no word is written with: "
+                         "give one of characters, as learn_pieces makes it")  # fmt: skip
+
     def cut(text: str) -> list[str]:
         return [p.replace(" ", "\u2581") for p in tokenizer.pieces(text) if not p.isspace()]
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.arguments import array_of, check_count
+from scratch_embed.arguments import array_of, check_count, check_floats
 from scratch_embed.files import open_regular, replacing
 
 LONGEST_LINE = 1 << 24  # bytes: a word and half a million numbers of any length
@@ -162,11 +162,9 @@ def read_vectors(
     count of lines, and when most words end in a number, as they do where lines hold more numbers
     than the header says. Raises OSError for what is not a regular file.
     """
-    path, dtype = Path(path), np.dtype(dtype)
+    path, dtype = Path(path), check_floats(dtype)
     if duplicates not in ("error", "first"):
         raise ValueError(f"duplicates is {duplicates!r}; it must be 'error' or 'first'")
-    if dtype.kind != "f":
-        raise TypeError(f"dtype is {dtype}; vectors are floats, such as np.float32")
     if limit is not None:
         limit = check_count(limit, "limit")
     lines = _lines(path)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scratch_embed import kernels
-from scratch_embed.arguments import array_of, check_count, generator, is_real
+from scratch_embed.arguments import array_of, check_count, check_floats, generator, is_real
 from scratch_embed.kernels.ids import check_sequence, count_ids
 from scratch_embed.ops.sgns import cbow_backward, cbow_forward, sgns_backward, sgns_forward
 
@@ -150,7 +150,7 @@ def train(
     batch_size: int = 128,
     power: float = 0.75,
     subsample_at: float | None = 1e-3,
-    dtype: type = np.float32,
+    dtype: type | str | np.dtype = np.float32,
     rng: np.random.Generator | int = 0,
     progress: Callable[[Iterable], Iterable] = iter,
 ) -> Word2Vec:
@@ -167,9 +167,10 @@ def train(
 
     The vectors start in U(-1/2D, 1/2D), the outputs at 0, as in word2vec.c. Everything random
     comes from `rng`, in one order, so a seed gives one result. Raises FloatingPointError when lr is
-    so large that the loss overflows.
+    so large that the loss overflows, and TypeError for a dtype that holds no floats.
     """
     check_model(model)
+    dtype = check_floats(dtype)
     check_rate(lr)
     epochs, batch_size = check_count(epochs, "epochs"), check_count(batch_size, "batch_size")
     negatives = check_count(negatives, "negatives")
@@ -189,7 +190,7 @@ def train(
         for start in progress(range(0, len(order), batch_size)):
             batch = [array[order[start : start + batch_size]] for array in examples]
             done = (epoch + start / len(order)) / epochs
-            rate = dtype(lr * max(1 - done, 1e-4))
+            rate = dtype.type(lr * max(1 - done, 1e-4))
             loss = step(vectors, outputs, batch, noise, negatives, rate, rng)
             losses.append(_finite(loss, f"lr {lr} with batch_size {batch_size}") / len(batch[0]))
     if not losses:

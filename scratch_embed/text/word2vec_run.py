@@ -99,6 +99,8 @@ class Training:
     @property
     def share(self) -> float:
         """How much of the work is done, 0..1."""
+        if self.finished:
+            return 1.0
         here = min(self.first / max(len(self.text), 1), 1) * ((self.stop - self.start) / self.size)
         return (self.epoch + self.start / self.size + here) / self.settings.epochs
 

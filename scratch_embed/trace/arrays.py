@@ -161,7 +161,7 @@ def _texts(row: np.ndarray, columns: int, digits: int, marked: int | None = None
 
 def _fit(cells: list[str], columns: int, between: str) -> str:
     """All cells in one line if they fit, else the first of them, `...`, and the last.
-    In a very narrow line only the first stays.
+    In a very narrow line only the first stays, or none: no number is cut.
     """
     whole = between.join(cells)
     if len(whole) <= columns:
@@ -169,7 +169,8 @@ def _fit(cells: list[str], columns: int, between: str) -> str:
     last = f"{GAP}{between}{cells[-1]}"
     kept = cells[:1]
     if len(between.join([*kept, last])) > columns:
-        return between.join([*kept, GAP])[:columns]
+        narrow = between.join([*kept, GAP])
+        return narrow if len(narrow) <= columns else GAP[: max(columns, 0)]
     for cell in cells[1:-1]:
         if len(between.join([*kept, cell, last])) > columns:
             break

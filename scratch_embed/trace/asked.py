@@ -67,6 +67,16 @@ class Asked(NamedTuple):
                     total += float(moves[np.isfinite(moves)].sum())
         return EPS * total
 
+    def is_rounding(self) -> bool:
+        """Whether the value is no more than what rounding makes of a backward that multiplies what
+        arrives with what this step is given, and comes to 0."""
+        arrived, *given = (
+            np.abs(array[np.isfinite(array)]).max(initial=0.0)
+            for array in (self.incoming, *(given.value for given in self.use.at.inputs))
+            if getattr(array, "dtype", None) in (np.float32, np.float64)
+        )
+        return abs(self.value) <= 8 * EPS * max(given) * arrived
+
     def jumps(self) -> bool:
         """Whether the loss jumps here, as floor, by more than it is rounded beside."""
         beside, there = self._moves(CENTRAL_STEP)

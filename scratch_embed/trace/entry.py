@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scratch_embed.trace.digits import short, written_out
+from scratch_embed.digits import short, written_out
 from scratch_embed.trace.forwards import complex_entry, is_complex
 from scratch_embed.trace.nudge import TELLS, nudge, value_at
 from scratch_embed.trace.replay import Use

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scratch_embed.digits import short
 from scratch_embed.gradcheck.corners import is_kink
 from scratch_embed.gradcheck.numeric import EPS, STEPS_CLOSER, Measured, central, clearer
 from scratch_embed.gradcheck.numeric import Line as Way
@@ -26,7 +27,6 @@ from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.lookup import LookupSaved
 from scratch_embed.trace import replay
 from scratch_embed.trace.asked import RANDOM, Asked, value_at
-from scratch_embed.trace.digits import short
 from scratch_embed.trace.replay import Use
 from scratch_embed.trace.slopes.slope import entry
 from scratch_embed.trace.walk import Part
@@ -148,7 +148,7 @@ def _closely(asked: Asked, found: Quotient) -> str:
     way, noise = asked.step_alone(asked.use.value)
     alone = clearer(way, noise)
     hidden = abs(found.slope - value) > TELLS * abs(value) if value else doubt > FAINT
-    if value == alone.value == 0 or _agrees_nearer(way, noise, value, alone):
+    if alone.value == 0 and asked.is_rounding() or _agrees_nearer(way, noise, value, alone):
         return ALONE if hidden else AGREES
     if asked.single and not _near(alone, value, True) and (said := _in_double(asked, found)[0]):
         return said

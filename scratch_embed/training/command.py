@@ -148,7 +148,7 @@ def start(
         # What becomes infinite ends a run with a sentence; NumPy need not warn of it before.
         with alone_in(out), np.errstate(all="ignore"), _warned_in_a_sentence():
             try:
-                return work(run)
+                return _done(work, run)
             except ValueError as error:
                 raise ValueError(_as_typed(str(error), run.options)) from error
             except FloatingPointError as error:  # --resume would come to the same numbers
@@ -157,6 +157,14 @@ def start(
                 raise FloatingPointError(f"{error}{again}") from None
 
     return ended(whole)
+
+
+def _done(work: Callable[[Run], int], run: Run) -> int:
+    try:
+        return work(run)
+    except Exception:
+        run.forget()
+        raise
 
 
 def _as_typed(told: str, options: argparse.Namespace) -> str:

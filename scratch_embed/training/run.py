@@ -49,6 +49,7 @@ class Run:
         self._again = " ".join(_places(options, usual))
         self._command, self._saved_at = command, time.monotonic()
         self._writes: list[str] = []  # besides what every run does
+        self._began = False  # to read its text
         for name in WRITTEN:
             self.will_write(name)
         begun = _has(options.out, *ENDED)
@@ -101,6 +102,7 @@ class Run:
         first checkpoint."""
         with replacing(self.options.out / BEGUN) as temporary:
             temporary.write_text(json.dumps(self._begun()) + "\n", encoding="utf-8")
+        self._began = True
 
     def _begun(self) -> dict:
         """What `--resume` goes on with: what is computed, and what is shown if no other is given;
@@ -113,6 +115,12 @@ class Run:
         checkpoint.save(self.options.out / CHECKPOINT, **self._begun(), **parts)
         (self.options.out / BEGUN).unlink(missing_ok=True)
         self._saved_at = time.monotonic()
+
+    def forget(self) -> None:
+        """Of a run that failed before it saved anything `--resume` has nothing to go on with."""
+        if self._began and (self.options.out / BEGUN).is_file():
+            for name in (BEGUN, *[IDS] * (not _has(self.options.out, *ENDED))):
+                (self.options.out / name).unlink(missing_ok=True)
 
     def stopped(self, where: str) -> int:
         """Say how to go on; returns the exit code of a run that Ctrl-C stopped, after it saved."""

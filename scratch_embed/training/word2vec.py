@@ -119,7 +119,8 @@ def work(run: Run) -> int:
 
 def files(options: argparse.Namespace) -> tuple[Path, ...]:
     """The files of vectors that are asked for."""
-    return tuple(options.out / f"vectors.{ending}" for ending in options.formats or ["npz"])
+    endings = dict.fromkeys(options.formats or ["npz"])  # each once
+    return tuple(options.out / f"vectors.{ending}" for ending in endings)
 
 
 def written(options: argparse.Namespace) -> tuple[Path, ...]:

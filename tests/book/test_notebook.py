@@ -204,3 +204,11 @@ def test_jupyter_runs_it_and_sees_the_pictures(name, tmp_path, monkeypatch):
     assert folds >= sum(piece.text.count(".answer(") for piece in pieces if piece.nodes)
     kinds = {o["output_type"] for o in shown}
     assert kinds <= {"stream", "display_data"}  # no value is echoed
+
+
+def test_the_semicolon_stands_behind_the_call_whatever_its_letters(tmp_path):
+    path = tmp_path / "x.py"
+    text = '# %% [markdown]\n# # T\n\n# %%\nline("naïve ∂L")  # a note\n'
+    path.write_text(text, encoding="utf-8")
+    made = cut(cells.load(path)).cells[-1]
+    assert notebook.source(made) == 'line("naïve ∂L");  # a note'

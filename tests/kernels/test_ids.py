@@ -106,6 +106,7 @@ def test_a_table_without_rows():
         ([[0, 1], [np.True_, 1]], ["ids[1, 0] = True", "boolean"]),
         (1.0, ["ids = 1.0", "whole number stored as float64", "0..5", "astype(np.int64)"]),
         (np.array([3, 1], np.float32), ["ids[0] = 3.0", "stored as float32"]),
+        ([3, 1, 4.0], ["ids[2] = 4.0 is a float", "Write 4."]),
         ([1, 1.5], ["ids[1] = 1.5", "fractional part", "0..5"]),
         ([[1, 2], [3, np.nan]], ["ids[1, 1] = nan", "not a number"]),
         ([1, -np.inf], ["ids[1] = -inf", "infinite"]),
@@ -127,6 +128,14 @@ def test_what_is_not_an_integer(ids, words):
     with pytest.raises(TypeError) as error:
         check_ids(ids, 6)
     assert all(word in str(error.value) for word in words), error.value
+
+
+def test_whole_numbers_of_several_types_are_ids():
+    """NumPy makes floats of uint64 beside int64."""
+    checked = check_ids([np.uint64(1), 2, np.int8(0)], 6)
+    assert checked.dtype == np.int64 and checked.tolist() == [1, 2, 0]
+    with pytest.raises(IndexError, match=r"ids\[1\] = -2 is negative"):
+        check_ids([np.uint64(1), -2], 6)
 
 
 def test_a_ragged_list():

@@ -84,14 +84,14 @@ def measured_first_loss(std: float, dim: int, rows: int = 2000) -> float:
 @pytest.mark.parametrize(
     ("dim", "std", "hidden_norm", "loss"),
     [
-        # ln 50257 = 10.824905, its double's root 4.652936
-        (16, 0.02, None, 10.824926),  # s = 0.0016; the own logit 0.0064 is one of 50,258
-        (16, 1.0, None, 18.882527),  # s = 4, so 10.824905 + 8; the own logit 16 joins in
+        # ln 50257 = 10.824905, its double's root 4.652936; of the 50,256 others 10.824885, 4.652931
+        (16, 0.02, None, 10.824906),  # s = 0.0016; the own logit 0.0064 is one of 50,257
+        (16, 1.0, None, 18.882190),  # s = 4, so 10.824885 + 8; the own logit 16 joins in
         (16, 1.0, 4.0, 18.824905),  # the same without an own logit
-        (16, 1.25, None, 29.097600),  # s = 6.25, times 4.652936; the own logit is 25
+        (16, 1.25, None, 29.097076),  # s = 6.25, times 4.652931; the own logit is 25
         (16, 1.25, 4.0, 23.264678),  # s = 5, times 4.652936
-        (768, 0.02, None, 10.824994),  # s = 0.011085; the own logit is 0.3072
-        (768, 1.0, None, 768.0),  # the own logit alone
+        (768, 0.02, None, 10.824968),  # s = 0.011085; the own logit is 0.3072
+        (768, 1.0, None, 767.984719),  # the own logit alone, less once in 50,257 times
         (768, 1.0, 768**0.5, 128.945935),  # s = 27.712813, times 4.652936
     ],
 )
@@ -102,6 +102,20 @@ def test_the_first_loss_by_its_formula(dim, std, hidden_norm, loss):
 @pytest.mark.parametrize("std", [1.0, 0.5, 64**-0.5, 0.02])
 def test_the_first_loss_is_foreseen(std):
     assert first_loss(2000, 64, std) == pytest.approx(measured_first_loss(std, 64), rel=0.04)
+
+
+def test_the_first_loss_of_a_few_rows_is_foreseen_as_well():
+    """Measured with targets that are any of the rows, h's own among them."""
+    assert first_loss(1, 8, 1.0) == 0
+    for rows in (2, 3, 6, 10):  # every logit is as good as 0
+        assert first_loss(rows, 8, 0.001) == pytest.approx(np.log(rows), abs=1e-4)
+    for rows, dim in ((3, 3), (6, 3), (6, 16), (10, 4), (30, 8)):
+        found, every = [], np.arange(rows)
+        for seed in range(100):
+            logits = Embedding(rows, dim, rng=seed, dtype=np.float64).weight.data
+            logits = np.repeat(logits @ logits.T, rows, axis=0)
+            found.append(F.cross_entropy(logits, np.tile(every, rows)).item())
+        assert first_loss(rows, dim, 1.0) == pytest.approx(np.mean(found), rel=0.06)
 
 
 def test_a_head_on_rows_of_unit_variance_warns():

@@ -113,3 +113,13 @@ def test_running_a_cell_again_replaces_its_rows(record):
         record.cell = 4
         compare("row", hand=1.0, code=value)
     assert len(record.rows) == 1 and record.passed
+
+
+def test_beside_checks_the_rows_that_it_marks(record, capsys):
+    right, lost = np.array([[2e6], [0.3]]), np.array([[2e6], [0.1]])
+    beside("dE", rows=["cat", "dog"], fancy=lost, nudged=right, wrong="fancy")
+    beside("dE", rows=["cat", "dog"], fancy=lost, nudged=right)
+    assert [row.holds for row in record.rows] == [True, False]
+    assert capsys.readouterr().out.count("<- fancy differs") == 2
+    beside("dE", code=np.zeros((0, 3)), nudged=np.zeros((0, 3)))
+    assert record.rows[-1].holds

@@ -206,3 +206,10 @@ def test_shapes_of_vectors_that_do_not_fit_are_explained():
         F.rms_norm(3.0)
     with pytest.raises(ValueError, match=r"x \(4,\) and gamma \(1, 4\) do not fit"):
         F.rms_norm(np.ones(4), np.ones((1, 4)))
+
+
+@pytest.mark.parametrize("size", [3, 10, 48, 768])
+def test_numbers_that_are_all_alike_leave_nothing(size):
+    alike = np.random.default_rng(size).uniform(0.01, 10, 100).astype(np.float32)
+    out, _ = layer_norm_forward(np.repeat(alike[:, None], size, axis=1), eps=1e-12)
+    assert np.abs(out).max() <= 1e-6

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "scratch_embed"
 FLOORS = [
     {"arguments", "files", "lengths", "look", "one_thread", "sizes", "uninterrupted", "watch"},
     {"checkpoint", "disk", "ending", "kernels", "plot", "positions", "workers", "working"},
-    {"geometry", "hashing", "rows"},
+    {"digits", "geometry", "hashing", "rows"},
     {"ops"},
     {"images", "tensor", "text"},  # images and text are free of the tape
     {"functional"},

@@ -503,3 +503,16 @@ def test_the_way_back_of_what_was_computed_is_not_cut_by_a_flag():
     assert w.grad.tolist() == [2.0, 4.0]
     w.requires_grad = False
     assert not (w * 2).requires_grad
+
+
+@pytest.mark.parametrize(
+    "loss", [lambda y: y.sum(), lambda y: y.mean(), lambda y: (y * [1.0, 2.0, 3.0]).sum()]
+)
+def test_a_backward_that_writes_to_dout_is_told_so_behind_a_sum_as_well(loss):
+    def backward(dout, x):
+        dout *= x > 0
+        return dout
+
+    relu = differentiable(lambda x: (np.maximum(x, 0), x), backward)
+    with pytest.raises((ValueError, RuntimeError), match="a backward only borrows dout"):
+        loss(relu(Tensor([1.0, -2.0, 3.0], requires_grad=True))).backward()

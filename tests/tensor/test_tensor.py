@@ -429,3 +429,13 @@ def test_blocks_in_generators_may_end_in_any_order(block):
     assert y.requires_grad and y.node.inputs[0] is x
     z = y * 3
     assert z.node.inputs[0] is y  # which a lean tape lets go
+
+
+def test_no_grad_stands_before_a_function_with_brackets_and_without():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+
+    def doubled(t):
+        return 2 * t
+
+    assert not no_grad(doubled)(x).requires_grad and not no_grad()(doubled)(x).requires_grad
+    assert doubled(x).requires_grad and no_grad(doubled).__name__ == "doubled"

@@ -134,3 +134,9 @@ def test_one_string_is_no_pieces(tmp_path):
     for part in (np.s_[::2], np.s_[::-1], 0):
         with pytest.raises(TypeError, match="a stretch is read"):
             counting.Ids(path)[part]
+
+
+def test_pieces_of_bytes_are_no_words(tmp_path):
+    pieces, tokenizer = learn_pieces(iter(["the cat sat " * 50]), 20, unit="byte")
+    with pytest.raises(ValueError, match="tokenizer is of bytes"):
+        count(pieces, tmp_path / "ids", cut_by(tokenizer), min_count=1)

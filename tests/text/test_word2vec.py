@@ -183,3 +183,11 @@ def test_a_fast_training_that_overflows_is_told():
     ids = np.random.default_rng(0).integers(0, 20, 3000)
     with pytest.raises(FloatingPointError, match="vectors became infinite: lr 1000"):
         fast.train(ids, 20, 4, lr=1e10)
+
+
+def test_a_dtype_may_be_named_and_must_hold_floats():
+    ids = np.arange(60) % 5
+    for dtype in ("float32", np.dtype("float64")):
+        assert train(ids, 5, 4, subsample_at=None, dtype=dtype).vectors.dtype == dtype
+    with pytest.raises(TypeError, match="dtype is int64; vectors are floats"):
+        train(ids, 5, 4, dtype=np.int64)

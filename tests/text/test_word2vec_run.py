@@ -26,7 +26,9 @@ def small(**more) -> Settings:
 
 def finished(run: Training) -> Training:
     while not run.finished:
+        assert 0 <= run.share < 1
         run.advance()
+    assert run.share == 1
     return run
 
 

@@ -176,3 +176,15 @@ def test_the_error_of_a_sure_pair_is_told_with_all_its_digits(score):
     assert walk.entry(2, (1, (0, 0))).value == pytest.approx(entry.lines[0].value, rel=1e-12)
     x = Tensor([score], requires_grad=True)
     assert trace(F.log_sigmoid(x).sum()).entry(4, (0, (0,))).lines[0].value > 0
+
+
+@pytest.mark.parametrize("scale", [300, 1000])
+def test_what_rounding_leaves_of_a_gradient_of_nothing_does_not_differ(scale):
+    """All rows are alike, so no state moves the loss: (p - y) times rows of some hundreds is 0."""
+    rng = np.random.default_rng(1)
+    E = Tensor(np.tile(scale * rng.standard_normal(3), (3, 1)), requires_grad=True, name="E")
+    h = Tensor(scale * rng.standard_normal((2, 3)), requires_grad=True, name="h")
+    walk = trace(F.tied_cross_entropy(h, E, [0, 2]))
+    (place,) = (k for k, part in enumerate(walk.steps[-1].parts) if part.parent == "h")
+    told = [walk.entry(len(walk), (place, at)).text() for at in np.ndindex(2, 3)]
+    assert all("backward made" in text and "DIFFERS" not in text for text in told)

@@ -27,8 +27,9 @@ def test_layer_norm_line_by_line():
     visit = walk(norm.layer_norm_forward, x, gamma)
     expected, _ = norm.layer_norm_forward(x, gamma)
     assert np.array_equal(visit.result[0], expected)
-    (centred,), (inverse,) = made(visit, "centred"), made(visit, "inverse")
+    (centred, again), (inverse,) = made(visit, "centred"), made(visit, "inverse")
     assert np.array_equal(centred, x - x.mean(axis=-1, keepdims=True))
+    assert np.array_equal(again, centred - centred.mean(axis=-1, keepdims=True))
     assert np.allclose(inverse[:, 0], 1 / np.sqrt(x.var(axis=1) + 1e-5))
     sources = [row.source for row in visit.rows]
     assert "inverse = 1 / np.sqrt(variance + eps)" in sources and sources[-1].startswith("return")

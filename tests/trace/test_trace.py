@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -223,8 +225,12 @@ def test_a_sparse_gradient_stays_sparse_and_says_so():
 def test_arrays_fit_their_columns_and_only_zero_reads_0(columns):
     rng = np.random.default_rng(0)
     for shape in [(), (0, 3), (4,), (500,), (3, 768), (50, 3), (2, 3, 4), (20, 30, 2)]:
-        told = lines(rng.normal(size=shape), columns=columns)
-        assert told and max(map(len, told)) <= columns
+        for scale in (1.0, 1e-6, 1e6):
+            whole = scale * rng.normal(size=shape)
+            told = lines(whole, columns=columns)
+            assert told and max(map(len, told)) <= columns
+            numbers = re.findall(r"-?\d+\.[\de+-]*", " ".join(told))
+            assert set(numbers) <= {f"{x:.4g}" for x in whole.flat}
     assert lines(np.array([1e-30, 0.0])) == ["[1e-30, 0]"]
     assert lines(np.array([[1.5, 2.0]])) == ["[0]  1.5    2"]
 

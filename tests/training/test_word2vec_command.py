@@ -349,3 +349,14 @@ def test_resume_does_not_tell_of_the_run_before_one_that_was_stopped_while_it_re
     said = capsys.readouterr().out
     assert "had only begun to read its text" in said and "12,000 words read" in said
     assert set(load(out / "vectors.npz").words) == {"red", "green", "blue"}
+
+
+def test_a_run_that_fails_before_it_saves_leaves_nothing_to_go_on_with(tmp_path, capsys):
+    path, out = tmp_path / "few.txt", tmp_path / "out"
+    path.write_text("a b c d e f " * 40, encoding="utf-8")
+    asked = ["word2vec", str(path), "--out", str(out), "--dim", "2", "--resume"]
+    assert main([*asked, "--max-words", "2"]) == 1
+    assert "no two words of the held-out text" in capsys.readouterr().err
+    assert not out.exists()
+    assert main([*asked, "--formats", "txt", "txt"]) == 0
+    assert capsys.readouterr().out.count("vectors.txt") == 1

@@ -103,7 +103,7 @@ def reproduced(id: str, compute: Callable, *inputs, counter, printed: str | None
     Raises NotTested when the value disagrees, or when the counter agrees as well.
     """
     value = compute(*inputs)
-    _must(id, _agrees(id, value, printed), f"computed {_text(value)}, which is not what is printed")
+    _must(id, _agrees(id, value, printed), f"{_came(value)}, which is not what is printed")
     _must_turn(id, not _agrees(id, compute(*_tuple(counter)), printed))
     page().add(id, "reproduced", _text(value))
 
@@ -117,7 +117,7 @@ def corrected(
     where no input makes it so, for then the calculation is not the one that the print is about.
     """
     value = compute(*inputs)
-    _must(id, not _agrees(id, value, printed), f"computed {_text(value)}, as printed")
+    _must(id, not _agrees(id, value, printed), f"{_came(value)}, as printed")
     _must_turn(id, _agrees(id, compute(*_tuple(counter)), printed))
     page().add(id, "corrected", _text(value), _sentence(because, "because"))
 
@@ -172,6 +172,10 @@ def _tuple(counter) -> tuple:
 
 def _text(value) -> str:
     return "" if isinstance(value, (bool, np.bool_)) else notation.describe(value)
+
+
+def _came(value) -> str:
+    return f"computed {_text(value)}" if _text(value) else f"the statement came out {value}"
 
 
 def _sentence(text: str, name: str) -> str:

@@ -5,9 +5,9 @@
       h . cat = 0.6*0.8 + 0.1*(-0.2) + 0.3*0.4 = 0.48 - 0.02 + 0.12 = 0.58
 
 The first argument is the label of the result. Results are computed by NumPy in float64 from the
-numbers given, never from the rounded text; what is shown has six significant digits. Long sums show
-their first and last terms. `why="collect both uses"` says what a calculation is for. Each makes a
-`Working`, the calculation as data: see `scratch_embed/working.py`.
+numbers given, never from the rounded text; what is shown has six significant digits, or as many as
+let it come out. Long sums show their first and last terms. `why="collect both uses"` says what a
+calculation is for. Each makes a `Working`, the calculation as data: see `scratch_embed/working.py`.
 """
 
 from scratch_embed.lesson.worked.bpe import merge_pair, pieces

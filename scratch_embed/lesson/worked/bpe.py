@@ -35,7 +35,7 @@ def merge_pair(label: str, tokens: Sequence[str]) -> Step:
     told = f"tied with {rivals}; it comes first in the text" if rivals else "no other is as often"
     lines.append(Line("", (f"merge {_pair(step.pair)} ({told})",), step.pair))
     lines.append(Line("", (" ".join(map(_shown, step.tokens)),), step.tokens))
-    return present("merge_pair", label, lines, step)
+    return present("merge_pair", label, lambda: lines, step)
 
 
 def _pair(pair: tuple) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.look.numbers import number
+from scratch_embed.digits import short
 from scratch_embed.working import Line
 
 MOST = 8  # terms of a sum, or lines of a table, shown in full
@@ -12,12 +12,12 @@ MOST = 8  # terms of a sum, or lines of a table, shown in full
 
 def factor(x) -> str:
     """A number as it stands inside a product: negative ones in brackets."""
-    return f"({number(x)})" if x < 0 else number(x)
+    return f"({short(x)})" if x < 0 else short(x)
 
 
 def vector(values) -> str:
     """[0.72, -0.41, 0.15], the middle of long ones left out."""
-    texts = elide([number(x) for x in np.ravel(values)])
+    texts = elide([short(x) for x in np.ravel(values)])
     comma = ",\u00a0" if len(texts) <= 4 else ", "  # a short vector does not break across lines
     return f"[{comma.join(texts)}]"
 
@@ -25,8 +25,8 @@ def vector(values) -> str:
 def plus(values) -> str:
     """0.48 - 0.02 + 0.12, the middle of long sums left out."""
     values = list(np.ravel(values))
-    texts = [number(values[0])] if values else ["0"]
-    texts += [f"{'-' if x < 0 else '+'} {number(abs(x))}" for x in values[1:]]
+    texts = [short(values[0])] if values else ["0"]
+    texts += [f"{'-' if x < 0 else '+'} {short(abs(x))}" for x in values[1:]]
     return " ".join(elide(texts, "+ ..."))
 
 

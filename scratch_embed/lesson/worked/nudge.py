@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scratch_embed.digits import NEAR, short
 from scratch_embed.gradcheck.quotient import moved
 from scratch_embed.lesson.worked.present import present
 from scratch_embed.look.numbers import number
 from scratch_embed.working import Line
 
 STEP = 1e-4
+DIGITS = (11, 12, 13, 14)  # of a loss; what takes more to tell is rounding
 
 
 def nudge(
@@ -38,11 +40,27 @@ def nudge(
     above, below = (float(loss(moved(array, index, h))) for h in (step, -step))
     slope = (above - below) / (2 * step)
     name = f"{label}[{', '.join(map(str, index))}]" if index else label
-    lines = (
-        Line("", (f"nudge {name} = {number(array[index])} by h = {step:g}",), why=why),
-        Line(f"L({name} + h)", (number(above, 11),), above),
-        Line(f"L({name} - h)", (number(below, 11),), below),
-        Line("difference", (number(above - below),), above - below),
-        Line("slope", (f"{number(above - below)} / {2 * step:g}", number(slope)), slope),
-    )
-    return present("nudge", f"nudge {name}", lines, slope)
+    losses = _told(above, below)
+
+    def told() -> tuple[Line, ...]:
+        gap = short(above - below)
+        return (
+            Line("", (f"nudge {name} = {short(array[index])} by h = {step:g}",), why=why),
+            Line(f"L({name} + h)", losses[:1], above),
+            Line(f"L({name} - h)", losses[1:], below),
+            Line("difference", (gap,), above - below),
+            Line("slope", (f"{gap} / {2 * step:g}", short(slope)), slope),
+        )
+
+    return present("nudge", f"nudge {name}", told, slope)
+
+
+def _told(above: float, below: float) -> tuple[str, str]:
+    """Two losses with as many digits as tell how far they are apart; with eleven where none do."""
+
+    def enough(digits: int) -> bool:
+        gap = float(f"{above:.{digits}g}") - float(f"{below:.{digits}g}")
+        return abs(gap - (above - below)) <= NEAR * abs(above - below)
+
+    digits = next(filter(enough, DIGITS), DIGITS[0])
+    return number(above, digits), number(below, digits)

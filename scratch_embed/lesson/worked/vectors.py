@@ -8,9 +8,9 @@ from operator import add
 
 import numpy as np
 
+from scratch_embed.digits import short
 from scratch_embed.lesson.worked.layout import MOST, elide, factor, plus, vector, vectors
 from scratch_embed.lesson.worked.present import present
-from scratch_embed.look.numbers import number
 from scratch_embed.working import Line
 
 
@@ -21,15 +21,22 @@ def line(label: str, expression: str, value, why: str = ""):
     >>> _ = line("w", f"2 - {rate} * {g}", 2 - rate * g)
       w = 2 - 0.1 * 0.5 = 1.95
     """
-    shown = number(value) if np.ndim(value) == 0 else vector(value)
-    return present("line", label, Line(label, (expression, shown), value, why), value)
+
+    def told() -> Line:
+        shown = short(value) if np.ndim(value) == 0 else vector(value)
+        return Line(label, (expression, shown), value, why)
+
+    return present("line", label, told, value)
 
 
 def product(label: str, *numbers, why: str = ""):
     """6 * 3 = 18. Whole numbers stay exact. Returns the product."""
     result = math.prod(map(int if _are_whole(numbers) else float, numbers))
-    stages = " * ".join(factor(x) for x in numbers), number(result)
-    return present("product", label, Line(label, stages, result, why), result)
+
+    def told() -> Line:
+        return Line(label, (" * ".join(map(factor, numbers)), short(result)), result, why)
+
+    return present("product", label, told, result)
 
 
 def _are_whole(numbers) -> bool:
@@ -39,15 +46,22 @@ def _are_whole(numbers) -> bool:
 def quotient(label: str, numerator, denominator, why: str = "") -> float:
     """1.2042 / 0.0860233 = 13.9986. Raises ZeroDivisionError for a zero denominator."""
     result = float(numerator) / float(denominator)
-    stages = f"{factor(numerator)} / {factor(denominator)}", number(result)
-    return present("quotient", label, Line(label, stages, result, why), result)
+
+    def told() -> Line:
+        stages = f"{factor(numerator)} / {factor(denominator)}", short(result)
+        return Line(label, stages, result, why)
+
+    return present("quotient", label, told, result)
 
 
 def root(label: str, x, why: str = "") -> float:
     """sqrt(512) = 22.6274. Raises ValueError for a negative number."""
     result = math.sqrt(x)
-    line = Line(label, (f"sqrt({number(x)})", number(result)), result, why)
-    return present("root", label, line, result)
+
+    def told() -> Line:
+        return Line(label, (f"sqrt({short(x)})", short(result)), result, why)
+
+    return present("root", label, told, result)
 
 
 def sum(label: str, *terms, why: str = ""):
@@ -64,64 +78,75 @@ def sum(label: str, *terms, why: str = ""):
         whole = _are_whole(terms)
         values = np.array(terms) if whole else np.array(terms, dtype=float)
         result = reduce(add, map(int, terms)) if whole else values.sum().item()
-    line = Line(label, (plus(values), number(result)), result, why, adds=tuple(values))
-    return present("sum", label, line, result)
+
+    def told() -> Line:
+        return Line(label, (plus(values), short(result)), result, why, adds=tuple(values))
+
+    return present("sum", label, told, result)
 
 
 def _sum_vectors(label: str, terms, why: str) -> np.ndarray:
     arrays = vectors(*((f"term {k}", term) for k, term in enumerate(terms)))
     result = np.sum(arrays, axis=0)
-    parts = tuple(
-        Line(f"[{place}]", (plus(column), number(result[place])), result[place])
-        for place, column in enumerate(zip(*arrays))
-        if place < MOST
-    )
-    stages = " + ".join(vector(array) for array in arrays), vector(result)
-    line = Line(label, stages, result, why, parts, opened=True, adds=tuple(arrays))
-    return present("sum of vectors", label, line, result)
+
+    def told() -> Line:
+        parts = tuple(
+            Line(f"[{place}]", (plus(column), short(result[place])), result[place])
+            for place, column in enumerate(zip(*arrays))
+            if place < MOST
+        )
+        stages = " + ".join(map(vector, arrays)), vector(result)
+        return Line(label, stages, result, why, parts, opened=True, adds=tuple(arrays))
+
+    return present("sum of vectors", label, told, result)
 
 
 def mean(label: str, values, why: str = "") -> float:
     """(2 + 4 + 9) / 3 = 5"""
     (values,) = vectors((label, values))
     result = float(values.mean())
-    stages = (
-        f"({plus(values)}) / {values.size}",
-        f"{number(values.sum())} / {values.size}",
-        number(result),
-    )
-    return present("mean", label, Line(label, stages, result, why), result)
+
+    def told() -> Line:
+        summed = f"({plus(values)}) / {values.size}", f"{short(values.sum())} / {values.size}"
+        return Line(label, (*summed, short(result)), result, why)
+
+    return present("mean", label, told, result)
 
 
 def difference(label: str, a, b, why: str = "") -> np.ndarray:
     """[0.72, -0.41] - [0.68, -0.38] = [0.04, -0.03]. Returns a - b, shape (D,)."""
     a, b = vectors(("a", a), ("b", b))
-    parts = _places(a, b, "-", a - b)
-    stages = f"{vector(a)} - {vector(b)}", vector(a - b)
-    return present("difference", label, Line(label, stages, a - b, why, parts), a - b)
+    return present("difference", label, lambda: _vectors(label, a, "-", b, a - b, why), a - b)
 
 
 def scale(label: str, by: float, values, why: str = "") -> np.ndarray:
     """2 * [0.3, -0.5] = [0.6, -1]. Returns by * values, shape (D,)."""
     (values,) = vectors((label, values))
     out = by * values
-    parts = _places(np.full_like(values, by), values, "*", out)
-    stages = f"{factor(by)} * {vector(values)}", vector(out)
-    return present("scale", label, Line(label, stages, out, why, parts), out)
+
+    def told() -> Line:
+        parts = _places(np.full_like(values, by), "*", values, out)
+        return Line(label, (f"{factor(by)} * {vector(values)}", vector(out)), out, why, parts)
+
+    return present("scale", label, told, out)
 
 
 def times(label: str, a, b, why: str = "") -> np.ndarray:
     """Place by place: [2, 3] * [0.5, -1] = [1, -3]. Returns a * b, shape (D,)."""
     a, b = vectors(("a", a), ("b", b))
-    stages = f"{vector(a)} * {vector(b)}", vector(a * b)
-    line = Line(label, stages, a * b, why, _places(a, b, "*", a * b))
-    return present("times", label, line, a * b)
+    return present("times", label, lambda: _vectors(label, a, "*", b, a * b, why), a * b)
 
 
-def _places(a: np.ndarray, b: np.ndarray, sign: str, out: np.ndarray) -> tuple[Line, ...]:
+def _vectors(label: str, a: np.ndarray, sign: str, b: np.ndarray, out: np.ndarray, why: str):
+    """Two vectors and what becomes of them, a line that opens into its places."""
+    stages = f"{vector(a)} {sign} {vector(b)}", vector(out)
+    return Line(label, stages, out, why, _places(a, sign, b, out))
+
+
+def _places(a: np.ndarray, sign: str, b: np.ndarray, out: np.ndarray) -> tuple[Line, ...]:
     """What a line on vectors opens into: a line a place."""
     return tuple(
-        Line(f"[{place}]", (f"{factor(x)} {sign} {factor(y)}", number(z)), z)
+        Line(f"[{place}]", (f"{factor(x)} {sign} {factor(y)}", short(z)), z)
         for place, (x, y, z) in enumerate(zip(a, b, out))
     )
 
@@ -130,50 +155,60 @@ def dot_line(label: str, a: np.ndarray, b: np.ndarray, why: str = "") -> Line:
     """a . b as one line that opens into its products."""
     result = float(a @ b)
     terms = [f"{factor(x)}*{factor(y)}" for x, y in zip(a, b)]
-    parts = tuple(Line(term, (number(x * y),), x * y) for term, x, y in zip(terms, a, b))
-    stages = " + ".join(elide(terms)), plus(a * b), number(result)
+    parts = tuple(Line(term, (short(x * y),), x * y) for term, x, y in zip(terms, a, b))
+    stages = " + ".join(elide(terms)), plus(a * b), short(result)
     return Line(label, stages, result, why, parts, adds=tuple(a * b))
 
 
 def dot(label: str, a, b, why: str = "") -> float:
     """a . b = sum of a[j] * b[j], every product shown. Returns the number."""
     a, b = vectors(("a", a), ("b", b))
-    return present("dot", label, dot_line(label, a, b, why), float(a @ b))
+    return present("dot", label, lambda: dot_line(label, a, b, why), float(a @ b))
 
 
 def sigmoid(label: str, x: float, why: str = "") -> float:
     """σ(x) = 1 / (1 + exp(-x)), a score made into a probability. Returns the number."""
     result = float(1 / (1 + np.exp(-x))) if x >= 0 else float(np.exp(x) / (1 + np.exp(x)))
-    stages = f"1 / (1 + exp({number(-x)}))", number(result)
-    return present("sigmoid", label, Line(f"σ({label})", stages, result, why), result)
+
+    def told() -> Line:
+        stages = f"1 / (1 + exp({short(-x)}))", short(result)
+        return Line(f"σ({label})", stages, result, why)
+
+    return present("sigmoid", label, told, result)
 
 
 def norm(label: str, values, why: str = "") -> float:
     """|a| = sqrt(sum of a[j]**2)"""
     (values,) = vectors((label, values))
-    line = _root_of_squares(label, values, why)
-    return present("norm", label, line, line.value)
+    return present("norm", label, lambda: _root_of_squares(label, values, why), _length(values))
 
 
 def distance(label: str, a, b, why: str = "") -> float:
     """Euclidean: |a - b| = sqrt(sum of (a[j] - b[j])**2), with the difference shown first."""
     a, b = vectors(("a", a), ("b", b))
-    text = f"{vector(a)} - {vector(b)} = {vector(a - b)}"
-    gap = Line("", (text,), a - b, why, _places(a, b, "-", a - b))
-    root = _root_of_squares(label, a - b)
-    return present("distance", label, (gap, root), root.value)
+
+    def told() -> tuple[Line, Line]:
+        text = f"{vector(a)} - {vector(b)} = {vector(a - b)}"
+        gap = Line("", (text,), a - b, why, _places(a, "-", b, a - b))
+        return gap, _root_of_squares(label, a - b)
+
+    return present("distance", label, told, _length(a - b))
+
+
+def _length(values: np.ndarray) -> float:
+    return float(np.sqrt(np.sum(values**2)))
 
 
 def _root_of_squares(label: str, values: np.ndarray, why: str = "") -> Line:
-    result = float(np.sqrt(np.sum(values**2)))
+    result = _length(values)
     squares = " + ".join(elide([f"{factor(x)}^2" for x in values]))
     stages = (
         f"sqrt({squares})",
         f"sqrt({plus(values**2)})",
-        f"sqrt({number(np.sum(values**2))})",
-        number(result),
+        f"sqrt({short(np.sum(values**2))})",
+        short(result),
     )
-    parts = tuple(Line(f"{factor(x)}^2", (number(x * x),), x * x) for x in values)
+    parts = tuple(Line(f"{factor(x)}^2", (short(x * x),), x * x) for x in values)
     return Line(label, stages, result, why, parts)
 
 
@@ -186,11 +221,11 @@ def cosine(label: str, a, b, why: str = "") -> float:
             raise ValueError("squares of a or b are below all floats: multiply it by a number")
         raise ValueError("the cosine of a zero vector is not defined")
     result = float(a @ b) / (lengths[0] * lengths[1])
-    lengths_shown = f"({number(lengths[0])} * {number(lengths[1])})"
-    parts = (
-        dot_line("a . b", a, b),
-        _root_of_squares("|a|", a),
-        _root_of_squares("|b|", b),
-    )
-    stages = "a . b / (|a| |b|)", f"{number(a @ b)} / {lengths_shown}", number(result)
-    return present("cosine", label, Line(label, stages, result, why, parts), result)
+
+    def told() -> Line:
+        parts = dot_line("a . b", a, b), _root_of_squares("|a|", a), _root_of_squares("|b|", b)
+        shown = f"({' * '.join(map(short, lengths))})"
+        stages = "a . b / (|a| |b|)", f"{short(a @ b)} / {shown}", short(result)
+        return Line(label, stages, result, why, parts)
+
+    return present("cosine", label, told, result)

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from scratch_embed.digits import short, written_out
 from scratch_embed.ops import (
     arithmetic,
     bag,
@@ -31,7 +32,6 @@ from scratch_embed.ops import (
     tied_cross_entropy,
 )
 from scratch_embed.ops import attention as attention_op
-from scratch_embed.trace.digits import short, written_out
 from scratch_embed.trace.forwards import attention, entrywise, losses, moves, norms, products, sums
 from scratch_embed.trace.rule import code_lines
 from scratch_embed.trace.slopes.slope import Index, entry

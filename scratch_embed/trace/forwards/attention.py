@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.trace.digits import short
+from scratch_embed.digits import short
 from scratch_embed.trace.slopes.slope import MOST, Index, dot, entry, exp_sum, factor, own
 from scratch_embed.trace.walk import ForwardStep, Input
 from scratch_embed.working import Line

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.trace.digits import short
+from scratch_embed.digits import short
 from scratch_embed.trace.slopes.slope import Index, Middle, Slopes, dot, entry, factor, own, reached
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from scratch_embed.digits import short
 from scratch_embed.ops import norm
-from scratch_embed.trace.digits import short
 from scratch_embed.trace.slopes.slope import Index, Slopes, entry, factor, grid
 from scratch_embed.trace.walk import ForwardStep
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scratch_embed.trace.digits import short
+from scratch_embed.digits import short
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line
 

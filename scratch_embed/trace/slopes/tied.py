@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scratch_embed.trace.digits import short
+from scratch_embed.digits import short
 from scratch_embed.trace.slopes.slope import (
     Index,
     Middle,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scratch_embed.digits import short
 from scratch_embed.ops.elementwise import sigmoid_forward
-from scratch_embed.trace.digits import short
 from scratch_embed.trace.slopes.slope import Index, Middle, Slopes, dot, entry, factor
 from scratch_embed.trace.walk import ForwardStep
 from scratch_embed.working import Line

@@ -43,6 +43,7 @@ def test_the_five_verdicts(page):
     "call, message",
     [
         (lambda: reproduced("size", lambda v: v, 17, counter=1), "not what is printed"),
+        (lambda: reproduced("size", lambda v: v > 3, 1, counter=5), "came out False, which is not"),
         (lambda: reproduced("size", lambda v: 18, 1, counter=2), "counter-case does not turn"),
         (lambda: corrected("size", lambda v: v, 18, counter=1, because="x"), "as printed"),
         (lambda: corrected("size", lambda v: v, 17, counter=1, because="x"), "does not turn"),

@@ -149,3 +149,24 @@ def test_lines_fit_the_terminal(capsys, monkeypatch, columns):
 def test_wrong_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_what_is_written_comes_out_where_large_numbers_are_subtracted(capsys):
+    worked.sum("s", 100000.25, -100000.125)
+    worked.mean("m", [100000.25, -100000.125])
+    worked.distance("d", [1000.0004], [1000.0001])
+    worked.softmax("z", [1000.0004, 1000.0001])
+    worked.nudge("w", lambda w: 1e7 + float((w**2).sum()), [1.5, 2.0], 0)
+    out = capsys.readouterr().out
+    assert "s = 100000.25 - 100000.125 = 0.125\n" in out
+    assert "m = (100000.25 - 100000.125) / 2 = 0.125 / 2 = 0.0625\n" in out
+    assert "[1000.0004] - [1000.0001] = [0.0003]" in out
+    assert "exp(z - 1000.0004) = [1, 0.9997]" in out
+    assert "h) = 10000006.2503\n" in out and "h) = 10000006.2497\n" in out
+    worked.cross_entropy("L", [15.4, 0.0], 0)
+    worked.cross_entropy("M", [30.0, 0.0], 0)
+    out = capsys.readouterr().out
+    assert "L = -ln(softmax[0]) = -ln(0.9999997949) = 2.050524365e-07" in out
+    assert "M = -ln(softmax[0]) = -ln(e^-9.35762e-14) = 9.35762e-14" in out
+    worked.sum("zero", 0.1, 0.2, -0.3)
+    assert capsys.readouterr().out == "  zero = 0.1 + 0.2 - 0.3 = 5.55112e-17\n"

@@ -3,7 +3,7 @@
     (100.1 - 100.2)*8.941 = -1.341        four digits, and nobody gets there by hand
     (100.1 - 100.25)*8.9407 = -1.3411     five do
 
-Four are plenty unless nearly equal numbers are subtracted, or a large one is an exponent. So what
+A few are plenty unless nearly equal numbers are subtracted, or a large one is an exponent. So what
 is written is read again and worked out, as a person would; where that leads elsewhere, all of the
 calculation is written anew with more digits.
 """
@@ -14,8 +14,9 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from numbers import Integral, Real
 
 from scratch_embed.look.numbers import number
 from scratch_embed.working import Line
@@ -23,6 +24,7 @@ from scratch_embed.working import Line
 TRIED = (4, 5, 6, 8, 10, 13, 16)
 NEAR = 5e-3  # of the result: half of what a typed answer may be off
 WORDS = {"ln": math.log, "sqrt": math.sqrt, "tanh": math.tanh, "max": max, "e": math.exp}
+WORDS["exp"] = math.exp
 WORDS["s"] = lambda x: 1 / (1 + math.exp(-x))
 SIGNS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -34,14 +36,19 @@ _digits: ContextVar[int] = ContextVar("digits", default=TRIED[0])
 
 def short(x) -> str:
     """A number with four digits, or as many as `written_out` has come to."""
-    return number(float(x), _digits.get())
+    single = isinstance(x, Real) and not isinstance(x, Integral)  # of which number would show more
+    return number(float(x) if single else x, _digits.get())
 
 
-def written_out(make: Callable[[], Line]) -> Line:
+def written_out(make: Callable[[], Line], tried: Sequence[int] = ()) -> Line:
     """The line that `make` writes with `short`, its parts included, with the fewest digits that let
-    all of it come out; with four where none of them does, as where rounding is all that is left."""
+    all of it come out; with the fewest of all where none of them does, as where rounding is all
+    that is left.
+
+    tried : how many digits, from few to many; of a trace 4 to 16.
+    """
     first = None
-    for digits in TRIED:
+    for digits in tried or TRIED:
         token = _digits.set(digits)
         try:
             line = make()
@@ -61,7 +68,7 @@ def comes_out(line: Line) -> bool:
     >>> comes_out(Line("x", ("a - b", "e^2 / 8 - 0.5 (1 - 0.5)", "0.6736"), 0.673632))
     True
     """
-    if line.value is not None:
+    if isinstance(line.value, Real):
         value = float(line.value)
         for amount in map(worked_out, line.stages):
             if amount is not None and not abs(amount - value) <= NEAR * abs(value):

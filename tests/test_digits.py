@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scratch_embed import Tensor
+from scratch_embed import Tensor, digits
 from scratch_embed import functional as F
-from scratch_embed.trace import digits, trace
-from scratch_embed.trace.digits import comes_out, worked_out
+from scratch_embed.digits import comes_out, worked_out
+from scratch_embed.trace import trace
 from scratch_embed.working import Line
 
 FAR = 100 + np.array([[0.1, 0.2, 0.35, 0.4], [0.24, 0.11, 0.3, 0.07]])
