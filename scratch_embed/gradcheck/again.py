@@ -21,8 +21,9 @@ def unsteady(point) -> list[Cause]:
         if point.drifts and _differs(part):
             op = part.node.name.removesuffix("_backward")
             sentence = (
-                f"forward of {op} is random: the same inputs give different outputs, so there is "
-                "no derivative; draw outside, or start the Generator afresh at every call"
+                f"forward of {op} is random, or keeps something from call to call, as a running "
+                "mean: the same inputs give different outputs, so there is no derivative; draw "
+                "outside, or start the Generator, or what is kept, afresh at every call"
             )
             found.append(Cause("not deterministic", part.node.name, sentence))
             continue
@@ -116,6 +117,30 @@ def _other(value):
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return _copy(value)
     return others(value, ways(4))
+
+
+@np.errstate(all="ignore")
+def written_over(point) -> list[Cause]:
+    """What an operation made, and fn wrote to afterwards, past the tape: y.data[mask] = 0.
+
+    Of several the first, for what comes after it is made of those numbers.
+    """
+    for part in reversed(point.walk.parts):
+        given = [plain(value) for value in part.node.inputs]
+        try:
+            one, two = (part.node.forward(*given, **part.node.options)[0] for _ in range(2))
+        except Exception:  # noqa: BLE001, S112  it is not the same function at every call
+            continue
+        if not same_bits(one, two) or same_bits(one, part.out):
+            continue
+        op, count = part.node.name, np.count_nonzero(~(one == part.out))
+        sentence = (
+            f"{count} of the {part.out.size} numbers that {op} made are others now: fn writes to "
+            f"them, as y.data[mask] = 0 does, and the tape does not know of it, so no backward "
+            "can; make a new tensor of them by an operation, as y * mask"
+        )
+        return [Cause("in-place output", op, sentence)]
+    return []
 
 
 def _writes(part: Part, place: int) -> Cause:

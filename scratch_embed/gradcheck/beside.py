@@ -256,7 +256,7 @@ def _stacked(op: str, grads: np.ndarray, inputs: int) -> Cause:
 
 
 def _shape_cause(op: str, place: int, tensor: Tensor, grad: np.ndarray) -> Cause:
-    to = tensor.name or f"input {place}"
+    to = tensor.name or f"argument {place}"
     start = f"{half(op)} hands {to} of shape {tensor.shape} a gradient of shape {grad.shape}"
     try:
         summed = unbroadcast(grad, tensor.shape).shape == tensor.shape

@@ -241,9 +241,7 @@ HYPOTHESES = [
         "{op} uses {to} in more than one way, and what {half} sends back to the rows that its ids "
         "read is wrong, or not added to the rest: every row is right but those that they name",
     ),
-    Hypothesis(
-        "residual", paths.beside_itself, "{op} is {to} plus some f of it, and {half} {detail}"
-    ),
+    Hypothesis("residual", paths.beside_itself, "{half} {detail}"),
     Hypothesis(
         "missing path",
         paths.stops_at_each_step,

@@ -26,7 +26,8 @@ def no_target(case: Case) -> str | None:
     partners = [a for a in case.arrays("f") if a is not case.part.tensor.data]
     for count in (1, len(case.wrong) if case.wrong.ndim else 1):
         gap = case.wrong / count - case.right
-        if not case.dout.ndim and any(close(gap, case.dout * a) for a in partners):
+        of_one = not case.dout.ndim and any(close(gap, case.dout * a) for a in partners)
+        if of_one and _is_of_shares(case.wrong / count, gap, case.dout):
             return ""
         for targets in case.arrays("iu"):
             if targets.shape == gap.shape[:-1]:
@@ -36,6 +37,12 @@ def no_target(case: Case) -> str | None:
             if any(_is_multiple(gap, each) for each in _sums_by_target(case, targets)):
                 return ""
     return None
+
+
+@np.errstate(all="ignore")  # 0 / 0, where nothing is missing
+def _is_of_shares(wrong: np.ndarray, gap: np.ndarray, dout: np.ndarray) -> bool:
+    """Whether what came is p of dout, or p of the partner that is missing: never above 1."""
+    return any(((p >= 0) & (p <= 1) | np.isnan(p)).all() for p in (wrong / dout, wrong / gap))
 
 
 def _are_shares(wrong: np.ndarray, gap: np.ndarray) -> bool:

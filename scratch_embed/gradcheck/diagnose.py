@@ -12,7 +12,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from scratch_embed.gradcheck.again import in_place, reused, unsteady, writer, writes_inputs
+from scratch_embed.gradcheck.again import (
+    in_place,
+    reused,
+    unsteady,
+    writer,
+    writes_inputs,
+    written_over,
+)
 from scratch_embed.gradcheck.alone import (
     derivative,
     gradient_like,
@@ -62,7 +69,7 @@ def diagnose(point, agrees: bool = False) -> list[Cause]:
     if not found and (coarse := point.coarse or next(filter(rounds, point.walk.parts), None)):
         return [rounded(coarse)]
     if not found:
-        found += point.guilty or off_the_tape(point) or assigned(point)
+        found += written_over(point) or point.guilty or off_the_tape(point) or assigned(point)
     if not found:
         found += reused(point) or paid_twice(point, runs_again)
     if not found and not agrees:
@@ -160,8 +167,7 @@ def too_large(point) -> list[Cause]:
         if known or has_options(part) or not repeats(part):
             continue
         if not agrees_along(loss_alone(part), part.grad):
-            to = part.tensor.name or f"input {part.place}"
-            words = sentence.format(half(part.node.name), to, part.tensor.size)
+            words = sentence.format(half(part.node.name), point.called(part), part.tensor.size)
             found.append(Cause("local derivative", part.node.name, words))
     return found
 
@@ -185,7 +191,7 @@ def _wrong(point, rights: dict[tuple[int, int], np.ndarray | None]) -> list[Caus
         elsewhere = cache(partial(_elsewhere, part, siblings))  # several hypotheses may ask
         case = _off_kinks(part, siblings) or _case(part, right, others)
         case = case._replace(elsewhere=elsewhere)
-        found.append(name_cause(case, part.tensor.name or f"input {part.place}"))
+        found.append(name_cause(case, point.called(part)))
     return found
 
 
@@ -273,11 +279,11 @@ def rounded(part: Part) -> Cause:
     return Cause("single precision", part.node.name, sentence)
 
 
-def crooked(parts: list[Part]) -> list[Cause]:
+def crooked(point) -> list[Cause]:
     """Operations whose backward is right for this dout, and not for a multiple of it, or not where
     it lies otherwise in memory."""
     found = []
-    for part in parts:
+    for part in point.walk.parts:
         case = _case(part, part.grad, {})
-        found.append(name_cause(case, part.tensor.name or f"input {part.place}", OF_THIS_DOUT_ONLY))
+        found.append(name_cause(case, point.called(part), OF_THIS_DOUT_ONLY))
     return list(dict.fromkeys(filter(None, found)))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from scratch_embed.gradcheck.numeric import ways
+from scratch_embed.gradcheck.pattern import wrong_slope
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.walk import answers, plain
 from scratch_embed.look.numbers import told_apart
@@ -19,13 +20,19 @@ MOST_SAMPLES = 32  # that are sent one by one
 
 
 def beside_itself(case: Case) -> str | None:
-    """x + f(x) in one operation: dout itself is what goes back past f."""
+    """x + f(x) in one operation: dout itself is what goes back past f.
+
+    Where all goes entry by entry, as in e^x - 1, nobody can tell x from f: the slope is off by 1.
+    """
     gap = case.right - case.wrong
-    if close(gap, case.dout):
-        return "leaves out dout itself, which goes back past f"
-    if close(gap, -case.dout):
-        return "sends dout itself, which goes back past f, once too often"
-    return None
+    lost, twice = close(gap, case.dout), close(gap, -case.dout)
+    if not (lost or twice):
+        return None
+    if wrong_slope(case) is not None:
+        off, what = ("small", "only f sends back") if lost else ("large", "the x is counted twice")
+        return f"takes a slope that is 1 too {off} everywhere, as where of x + f(x) {what}"
+    does = "leaves out dout itself" if lost else "sends dout itself once too often"
+    return f"{does}, which goes back past f where an operation is x plus some f of it"
 
 
 def one_reading(case: Case) -> str | None:

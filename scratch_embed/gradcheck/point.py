@@ -120,7 +120,20 @@ class Point:
         return self._analytic[tensor]
 
     def name(self, position: int) -> str:
-        return self.checked[position].name or f"input {position}"
+        """As a checked tensor is called: by its place among those given where it has no name, or
+        not one of its own."""
+        tensor = self.checked[position]
+        place = next(k for k, given in enumerate(self.tensors) if given is tensor)
+        if not tensor.name:
+            return f"input {place}"
+        alone = [each.name for each in self.checked].count(tensor.name) == 1
+        return tensor.name if alone else f"{tensor.name} (input {place})"
+
+    def called(self, part: Part) -> str:
+        """The input that a contribution goes to: as the table calls it, if it stands there."""
+        if part.tensor in self.places:
+            return self.name(self.places[part.tensor])
+        return part.tensor.name or f"argument {part.place}"
 
     def edited(self, position: int, row: int) -> bool:
         """Whether max_norm shrank this row."""
@@ -194,7 +207,7 @@ class Point:
         self.walk.overwrites.extend(p for p in changed if p not in self.walk.overwrites)
         self.problems += self.walk.overwrites
         if not self.problems and not self.broken:
-            self.crooked = crooked(self.walk.parts)
+            self.crooked = crooked(self)
             self.problems += [f"{half(c.op)} is not right for every dout" for c in self.crooked]
             behind = [] if self.drifts or self.crooked else left_behind(self.walk.parts)
             self.crooked += behind

@@ -58,6 +58,11 @@ class Row(NamedTuple):
         return self.verdict != WRONG
 
     @property
+    def is_zero(self) -> bool:
+        """Whether both numbers are 0, but for what rounding may make of them."""
+        return max(abs(self.analytic), abs(self.numeric)) <= self.noise
+
+    @property
     def relative(self) -> float:
         """|analytic - numeric| / max(|analytic|, |numeric|); 0 when both are 0."""
         size = max(abs(self.analytic), abs(self.numeric))
@@ -224,7 +229,7 @@ class Report:
         found += self._sampled()
         if self.rows and not self.told:
             found.append("nothing could be told, so this is no pass; take another point")
-        elif self.rows and not any(row.analytic or row.numeric for row in self.rows):
+        elif self.rows and all(row.is_zero for row in self.rows):
             found.append(
                 "all gradients are 0 here, which a wrong backward may give, too: look where the "
                 "loss moves"
@@ -265,7 +270,7 @@ class Report:
 
     def _more(self, limit: int) -> list[str]:
         left = len(self.rows) - limit
-        return [f"... and {left} more, each closer to its allowance"] if left > 0 else []
+        return [f"... and {left} more, less far off for what they may be"] if left > 0 else []
 
     def _sampled(self) -> list[str]:
         """Of tensors whose entries were not all looked at, what a direction through all of them
@@ -286,7 +291,10 @@ class Report:
         """The rows that failed, parameter by parameter, and what sets them apart."""
         places = []
         for name in dict.fromkeys(row.parameter for row in self.rows if not row.passed):
-            rows = [row for row in self.rows if row.parameter == name and row.index]
+            rows = [row for row in self.rows if row.parameter == name and row.index is not None]
+            if any(row.index == () and not row.passed for row in rows):
+                places.append(f"{name}, which is one number")
+                continue
             wrong = sorted({row.index[0] for row in rows if not row.passed})
             if not wrong and self.ties:
                 places.append(f"{name} where those move together that share a kink")

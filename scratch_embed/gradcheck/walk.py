@@ -10,6 +10,7 @@ import numpy as np
 from scratch_embed.gradcheck.numeric import EPS
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.lookup import LookupSaved
+from scratch_embed.ops.reduce import unbroadcast
 from scratch_embed.tensor import Node, Tensor, tape
 from scratch_embed.watch import arrays, clock
 
@@ -221,3 +222,12 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays are equal in shape, dtype and every bit."""
     a, b = np.asarray(a), np.asarray(b)
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def summed_to(dout: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """What goes back to an input of this shape that was stretched to that of dout; None where it
+    cannot have been."""
+    fits = dout.ndim >= len(shape) and all(
+        here in (1, there) for here, there in zip(shape[::-1], dout.shape[::-1])
+    )
+    return unbroadcast(dout, shape) if fits else None

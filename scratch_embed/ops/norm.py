@@ -55,9 +55,9 @@ def layer_norm_forward(
     [[-1.3416, -0.4472], [0.4472, 1.3416]]
     """
     x, gamma, beta, eps, shape, vector = _vectors(x, gamma, beta, eps, normalized_shape)
-    centred = x - x.mean(axis=-1, keepdims=True)
-    # What rounding left of the mean would be divided by sqrt(eps) where all numbers are alike.
-    centred -= centred.mean(axis=-1, keepdims=True)
+    # In float64, for what rounding leaves of x - mean is divided by sqrt(eps) where all are alike.
+    mean = x.mean(axis=-1, keepdims=True, dtype=np.promote_types(x.dtype, np.float64))
+    centred = x - mean.astype(x.dtype)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     inverse = 1 / np.sqrt(variance + eps)
     inverse[inverse == 0] = np.nan  # a square overflowed: a vector of zeros would hide that

@@ -17,8 +17,10 @@ Nothing in the engine prints or calls back for this: the tape holds all there is
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +34,7 @@ from scratch_embed.trace.names import Names, variables
 from scratch_embed.trace.replay import alike, rerun
 from scratch_embed.trace.walk import BackwardStep, ForwardStep, walk_backward, walk_forward
 from scratch_embed.watch import written_since
-from scratch_embed.working import Working
+from scratch_embed.working import Line, Working
 
 __all__ = [
     "BackwardStep", "Collected", "ForwardStep", "State", "Trace", "step", "trace", "traced",
@@ -252,8 +254,20 @@ class Trace:
             raise IndexError(f"step {step} gives no numbers to choose from")
         at = self.steps[step - 1]
         if isinstance(at, ForwardStep):
-            return forward_entry(at, choice.index)
-        return backward_entry(self, at, at.parts[choice.part], choice.index)
+            return self._told_apart(forward_entry(at, choice.index), at)
+        worked = backward_entry(self, at, at.parts[choice.part], choice.index)
+        return self._told_apart(worked, self.forward_of[at.name])
+
+    def _told_apart(self, working: Working, at: ForwardStep) -> Working:
+        """The working, with a word on each name in its rule that a tensor has as well."""
+        from scratch_embed.trace.rule import made_inside
+
+        rule, *others = working.lines
+        told = " ".join(Working("", (rule,)).text(everything=True).split())
+        shared = made_inside(at) & {*self.sources, *self.forward_of} & set(re.findall(r"\w+", told))
+        notes = [Line("", (f"{name} here is made inside {at.op}: the tensor {name} is another",))
+                 for name in sorted(shared)]  # fmt: skip
+        return replace(working, lines=(rule, *notes, *others))
 
     def text(self, step: int | None = None, columns: int = 80, entry: tuple | None = None) -> str:
         """One step in words and numbers, within `columns`; step 0 is the plan of the walk.

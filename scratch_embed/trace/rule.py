@@ -31,6 +31,7 @@ VIEWS = {"T", "reshape", "ravel", "view", "transpose", "swapaxes"}  # of the sam
 FORM = {"reshape", "ravel", "astype", "copy", "view"}  # these leave the numbers as they are
 IN_PLACE = {"append", "extend", "insert", "fill", "sort"}  # of what they are methods of
 HIDDEN = {"log_p", "hit"}  # p stands for the one; the other is 1 but for weights of classes
+MADE = {"tied_cross_entropy": {"logits", "p"}, "attention": {"scores", "weights"}}
 ALIASES = {"logits": "z"}  # what a formula calls a parameter for short
 
 
@@ -88,6 +89,12 @@ def derived(at: ForwardStep) -> dict[str, np.ndarray]:
         return {}
     p = np.exp(log_p)
     return {"p": p.reshape(at.inputs[0].value.shape)}
+
+
+def made_inside(at: ForwardStep) -> set[str]:
+    """What a rule calls the arrays that the operation makes for itself, as p the probabilities."""
+    kept = {field for field, value in at.saved.items() if isinstance(value, np.ndarray)}
+    return kept | derived(at).keys() | MADE.get(at.op, set())
 
 
 class Code(NamedTuple):

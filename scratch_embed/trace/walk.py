@@ -43,9 +43,11 @@ class ForwardStep(NamedTuple):
 
     @property
     def expression(self) -> str:
-        """The call: "lookup(E, ids)". Options left at None are left out."""
-        given = [i for i in self.inputs if i.value is not None]
-        return f"{self.op}({', '.join(i.name or option(i.value) for i in given)})"
+        """The call: "lookup(E, ids)", "softmax(z, axis=0)". Options at their defaults are left
+        out."""
+        given = [i.name or option(i.value) for i in self.inputs if i.value is not None]
+        given += [f"{name}={option(value)}" for name, value in chosen(self.node).items()]
+        return f"{self.op}({', '.join(given)})"
 
 
 class Part(NamedTuple):
@@ -116,8 +118,35 @@ def walk_backward(
     return whole, leaves
 
 
+def chosen(node: Node) -> dict[str, Any]:
+    """The options given by keyword that are not what forward takes without them."""
+    usual = defaults(node.forward)
+    return {
+        name: value
+        for name, value in node.options.items()
+        if value is not None and not (name in usual and _is(value, usual[name]))
+    }
+
+
+def _is(value: Any, usual: Any) -> bool:
+    same = value == usual
+    return isinstance(same, (bool, np.bool_)) and bool(same)
+
+
+@lru_cache
+def defaults(function: Callable) -> dict[str, Any]:
+    """What the parameters of a function are when nothing is given."""
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a compiled function need not say
+        declared = ()
+    return {p.name: p.default for p in declared if p.default is not inspect.Parameter.empty}
+
+
 def option(value) -> str:
-    """A number or another option as it stands in a call."""
+    """A number or another option as it stands in a call; of an array its shape."""
+    if isinstance(value, np.ndarray) and value.shape:
+        return f"array {value.shape}"
     text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= 24 else f"{text[:20]} ..."
 

@@ -16,6 +16,8 @@ from scratch_embed.trace.moment import Size
 from scratch_embed.trace.names import Same
 from scratch_embed.trace.walk import ForwardStep
 
+MOST = 4  # lines of what is no array
+
 if TYPE_CHECKING:
     from scratch_embed.trace import Trace
 
@@ -106,7 +108,9 @@ def told(name: str, value: Any, columns: int, most: int, indent: int = 6) -> lis
     if isinstance(value, tuple):
         return [line for k, item in enumerate(value)
                 for line in told(f"{name}[{k}]", item, columns, most, indent)]  # fmt: skip
-    return [f"{left}{name} = {_short(value)}"[:columns]]
+    said = textwrap.wrap(f"{name} = {_short(value)}", columns, initial_indent=left,
+                         subsequent_indent=left + "  ")  # fmt: skip
+    return said if len(said) <= MOST else [*said[:MOST], f"{left}  ..."]
 
 
 def _short(value: Any) -> str:

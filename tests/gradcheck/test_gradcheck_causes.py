@@ -428,3 +428,101 @@ def test_a_direction_costs_few_evaluations():
     # forward twice, once elsewhere and once more, eleven to measure the noise, two for the
     # derivative, six to look for kinks, and seven at other numbers
     assert len(calls) == 30
+
+
+# ---- what looks like a mistake that it is not --------------------------------------------------
+
+
+def test_a_target_of_a_square_is_no_target_of_a_softmax():
+    half = differentiable(
+        lambda x, t: (0.5 * ((x - t) ** 2).sum(), (x, t)), lambda d, s: (d * s[0], None)
+    )
+    target = np.random.default_rng(1).standard_normal((3, 4))
+    assert gradcheck(lambda x: half(x, target), leaf(3, 4)).cause == "local derivative"
+
+
+@pytest.mark.parametrize("fn", [np.expm1, np.tan])
+def test_a_slope_that_lacks_1_is_told_as_such(fn):
+    slope = {np.expm1: lambda y: y, np.tan: lambda y: y * y}[fn]
+    op = differentiable(lambda x: (fn(x), fn(x)), lambda d, y: d * slope(y), name="f")
+    (cause,) = gradcheck(op, leaf(3, 4)).causes
+    assert "takes a slope that is 1 too small everywhere, as where of x + f(x)" in cause.sentence
+
+
+@pytest.mark.parametrize(("factor", "named"), [(8, "missing mean factor"), (2, "constant factor")])
+@pytest.mark.parametrize("ignored", [0, 3])
+def test_a_mean_is_divided_by_as_many_as_are_counted(factor, named, ignored):
+    targets = np.array([1, 0, 3, 2, 1, 1, 0, 3] + ignored * [-1])
+
+    def forward(z, t):
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        kept = t >= 0
+        return -np.log(p[np.flatnonzero(kept), t[kept]]).mean(), (p, t)
+
+    def backward(d, saved):
+        p, t = saved
+        return d * factor * (p - np.eye(4)[t]) * (t >= 0)[:, None] / (t >= 0).sum(), None
+
+    op = differentiable(forward, backward, name="ce")
+    assert gradcheck(lambda z: op(z, targets), leaf(len(targets), 4)).cause == named
+
+
+def test_numbers_written_over_past_the_tape_are_told_and_no_operation_blamed():
+    def masked(a, b):
+        y = a * b
+        y.data[0] = 0
+        return y
+
+    (cause,) = gradcheck(masked, leaf(3, 4), leaf(3, 4, seed=1)).causes
+    assert cause.name == "in-place output" and "4 of the 12 numbers that mul made" in cause.sentence
+    assert gradcheck(lambda a, b: a * b, leaf(3, 4), leaf(3, 4, seed=1)).passed
+
+
+def test_a_slope_that_is_forgotten_beside_an_input_passed_on_is_no_exchange():
+    op = differentiable(lambda a, b: (a + np.tanh(b), b), lambda d, b: (d, d), name="op")
+    assert gradcheck(op, leaf(3, 4), leaf(3, 4, seed=1)).cause != "exchanged gradients"
+    scaled = differentiable(
+        lambda x, g, b: (x * g + b, (x, g)), lambda d, s: (d * s[1], d.sum(0), d.sum(0))
+    )
+    report = gradcheck(scaled, leaf(3, 4), leaf(4, seed=1), leaf(4, seed=2))
+    assert report.cause != "exchanged gradients"
+
+
+def test_what_is_kept_from_call_to_call_is_not_called_random_alone():
+    mean = [0.0]
+
+    def forward(x):
+        mean[0] = 0.9 * mean[0] + 0.1 * x.mean()
+        return x - mean[0], ()
+
+    report = gradcheck(differentiable(forward, lambda d, saved: d, name="norm"), leaf(3, 4))
+    assert "or keeps something from call to call, as a running mean" in report.causes[0].sentence
+
+
+def test_table_and_cause_name_the_same_tensor():
+    product = differentiable(
+        lambda x, W: (x @ W, (x, W)), lambda d, s: (d @ s[1].T, d.T @ s[0]), name="product"
+    )
+    x, W = np.random.default_rng(0).standard_normal((2, 4, 4))
+    report = gradcheck(product, Tensor(x), Tensor(W, requires_grad=True))
+    assert report.rows[0].parameter == "input 1" and "hands input 1" in report.causes[0].sentence
+    two = [Tensor(np.full((60, 50), 0.5), requires_grad=True, name="W") for _ in range(2)]
+    wrong = differentiable(lambda a, b: (a * b, (a, b)), lambda d, s: (d * s[1], d), name="mul")
+    report = gradcheck(wrong, *two)
+    assert {row.parameter for row in report.rows} == {"W (input 0)", "W (input 1)"}
+    assert list(report.sizes.values()) == [3000, 3000]
+    t = Tensor(2.0, requires_grad=True, name="t")
+    off = differentiable(lambda x, t: (x / t, (x, t)), lambda d, s: (d / s[1], -(d * s[0]).sum()))
+    assert "t, which is one number" in str(gradcheck(off, leaf(3, 4), t))
+
+
+def test_a_loss_that_is_constant_but_for_rounding_is_told_to_tell_little():
+    bad = differentiable(lambda x: (np.tanh(x), np.tanh(x)), lambda d, y: d * (1 - y))
+
+    def loss(x):
+        y = bad(x)
+        y = y / F.sqrt((y * y).sum(axis=-1, keepdims=True))
+        return (y * y).sum()
+
+    report = gradcheck(loss, leaf(4, 5))
+    assert not report.passed or "all gradients are 0 here" in str(report)

@@ -329,3 +329,32 @@ def test_no_operation_of_the_package_has_a_rule_that_ends_before_it_begins():
 def test_uses_are_counted_as_people_count():
     told = " ".join(ordinal(n) for n in (2, 5, 6, 11, 12, 13, 20, 21, 22, 23, 24, 101, 111, 112))
     assert told == "second fifth 6th 11th 12th 13th 20th 21st 22nd 23rd 24th 101st 111th 112th"
+
+
+def test_the_call_tells_the_options_that_were_given():
+    x = leaf(2, 2, name="x")
+    for y, told in ((F.softmax(x, axis=0), "softmax(x, axis=0)"), (F.softmax(x), "softmax(x)"),
+                    (F.layer_norm(x, eps=0.1), "layer_norm(x, eps=0.1)"),
+                    (F.layer_norm(x, eps=1e-5), "layer_norm(x)"),
+                    (F.attention(x, x, x, causal=True), "attention(x, x, x, causal=True)"),
+                    (F.attention(x, x, x, mask=np.eye(2) > 0), "mask=array (2, 2))")):  # fmt: skip
+        assert trace(y.sum()).forward[0].expression.endswith(told)
+
+
+def test_a_name_of_the_rule_that_a_tensor_has_as_well_is_told_apart():
+    z = leaf(1, 3, name="z")
+    p = F.softmax(z)
+    walk = trace(cross_entropy(p, [0]))
+    note = "p here is made inside cross_entropy: the tensor p is another"
+    assert note in walk.entry(3, (0, (0, 0))).text()
+    assert note not in trace(cross_entropy(z, [0])).entry(2, (0, (0, 0))).text()
+    h = F.softmax(z) @ leaf(3, 2)
+    walk = trace(F.tied_cross_entropy(h, leaf(4, 2), [1]), h=h, logits=z)
+    told = walk.entry(len(walk.forward) + 1, (1, (0, 0))).text()
+    assert "logits here is made inside tied_cross_entropy" in told
+
+
+def test_an_ignored_position_that_is_no_number_counts_nothing():
+    z = Tensor([[1.0, 2.0], [np.nan, np.nan]], requires_grad=True)
+    walk = trace(cross_entropy(z, [0, -1], ignore_index=-1))
+    assert walk.entry(2, (0, (1, 0))).lines[0].value == 0

@@ -68,4 +68,4 @@ def surprise(at: ForwardStep, place: int, index: Index) -> Slopes:
         return tuple(t if scale == 1 else f"{t} / {number(1 / scale)}" for t in texts)
 
     places = np.array([position if at.out.ndim else ()], int).reshape(1, at.out.ndim)
-    return Slopes(places, np.array([scale * (p * whole - q)]), said)
+    return Slopes(places, np.array([scale * (p * whole - q) if scale else 0.0]), said)
