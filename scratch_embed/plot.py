@@ -138,7 +138,7 @@ def heatmap(
             # The ends of the colour scale are dark, so the number turns white there.
             dark = np.dot(image.cmap(image.norm(number))[:3], (0.299, 0.587, 0.114)) < 0.5
             look = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
-            ax.text(d, v, f"{number:.{digits}f}", fontsize=10, **look)
+            ax.text(d, v, f"{number:z.{digits}f}", fontsize=10, **look)
     _frame_rows(ax, highlight, array.shape)
     if bar:
         ax.figure.colorbar(image, ax=ax, shrink=0.9).ax.set_ylabel(label)

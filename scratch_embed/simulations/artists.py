@@ -31,7 +31,7 @@ class Bars:
         reach: float | tuple[float, float],
         color: str = "blue",
         *,
-        fmt: str | None = "{:.2f}",
+        fmt: str | None = "{:z.2f}",
         lying: bool = False,
         width: float = 0.8,
         shift: float = 0.0,
@@ -97,7 +97,7 @@ class Cells:
         limit: float,
         *,
         rows: Sequence[str] | None = None,
-        fmt: str | None = "{:.2f}",
+        fmt: str | None = "{:z.2f}",
         fontsize: float = 10,
         gids: Sequence[str] | None = None,
     ):

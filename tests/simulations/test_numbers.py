@@ -243,5 +243,7 @@ def test_of_plain_text_pieces_gain_nothing_and_elsewhere_they_do():
 
 
 def test_a_score_of_0_has_no_minus():
-    numbers = Scene(load("tied")).move(tied=True, word="the", h0=0.0, h1=0.1, h2=0.3)
+    scene = Scene(load("tied"))
+    numbers = scene.move(tied=True, word="the", h0=0.0, h1=0.1, h2=0.3)
     assert numbers["logit"] == "+0.00" and numbers["cosine of h and the row"] == "+0.000"
+    assert "-0.00" not in [text.get_text() for ax in scene.figure.axes for text in ax.texts]
