@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import pairwise
 
 import numpy as np
@@ -122,7 +123,9 @@ def _table(
     told = []
     for k in range(len(labels) + 1):
         if k in gaps:
-            told.append((GAP.ljust(left) + gaps[k])[:columns])
+            gap = GAP.ljust(left) + gaps[k]
+            short = textwrap.shorten(f"{GAP} {gaps[k]}", max(columns, len(GAP)), placeholder=" ...")
+            told.append(gap if len(gap) <= columns else short)
         if k < len(labels):
             fitted = _fit(texts[k], columns - left - len(lead), "  ")
             told.append(labels[k].ljust(left) + lead + fitted)

@@ -232,6 +232,9 @@ def test_arrays_fit_their_columns_and_only_zero_reads_0(columns):
             numbers = re.findall(r"-?\d+\.[\de+-]*", " ".join(told))
             assert set(numbers) <= {f"{x:.4g}" for x in whole.flat}
     assert lines(np.array([1e-30, 0.0])) == ["[1e-30, 0]"]
+    stored = RowGrad([123_456], np.ones((1, 2)), (10**6, 2))
+    told = lines(stored, columns=columns)
+    assert max(map(len, told)) <= columns and set(re.findall(r"\d[\d,]+", told[-1])) <= {"999,999"}
     assert lines(np.array([[1.5, 2.0]])) == ["[0]  1.5    2"]
 
 
