@@ -23,7 +23,7 @@ def unsteady(point) -> list[Cause]:
             sentence = (
                 f"forward of {op} is random, or keeps something from call to call, as a running "
                 "mean: the same inputs give different outputs, so there is no derivative; draw "
-                "outside, or start the Generator, or what is kept, afresh at every call"
+                "outside, or start its Generator, or what it keeps, afresh at every call"
             )
             found.append(Cause("not deterministic", part.node.name, sentence))
             continue

@@ -272,12 +272,18 @@ def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray
     wrong = gap > 1e-7 * np.abs(case.right).max()
     for ids in case.arrays("iu"):
         classes = ids.shape == case.right.shape[:-1] and ids.max(initial=0) < case.right.shape[-1]
-        if not ids.size or classes or _is_mask(case, ids):
+        if not ids.size or classes or _is_mask(case, ids) or _are_segments(case, ids):
             continue
         if 0 <= ids.min() and ids.max() < len(wrong):
             counts = count_ids(ids, len(wrong))
             if all_ways or case.right[counts == 0].any():
                 yield counts, wrong
+
+
+def _are_segments(case: Case, ids: np.ndarray) -> bool:
+    """Whether an id for each row says to which of fewer rows of the output it goes."""
+    out = case.part.out.shape
+    return ids.shape == case.right.shape[:1] and out[:1] == (ids.max() + 1,) and out[0] < len(ids)
 
 
 def _is_mask(case: Case, ids: np.ndarray) -> bool:

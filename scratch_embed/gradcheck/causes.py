@@ -208,7 +208,7 @@ HYPOTHESES = [
     Hypothesis(
         "dout passed on",
         d.passed_on,
-        "{half} hands dout on as it came: its own derivative is missing",
+        "{half} hands dout on as it came{detail}: its own derivative is missing",
     ),
     Hypothesis(
         "statistics held constant",

@@ -11,7 +11,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.numeric import stream
 from scratch_embed.gradcheck.predictions import Case, close
-from scratch_embed.gradcheck.walk import answers
+from scratch_embed.gradcheck.walk import answers, summed_to
 
 ASIDE = 1e-5  # how far beside a point the slopes there are asked for
 BESIDE = 3  # times
@@ -141,8 +141,12 @@ def leaks(case: Case) -> str | None:
 
 
 def passed_on(case: Case) -> str | None:
-    """dout itself."""
-    return "" if case.is_like(case.dout) else None
+    """dout itself, or its sum where the input was stretched."""
+    if case.is_like(case.dout):
+        return ""
+    summed = summed_to(case.dout, case.right.shape)
+    like = summed is not None and case.is_like(summed)
+    return ", but for the sum over its copies" if like else None
 
 
 def anything(case: Case) -> str | None:

@@ -60,8 +60,8 @@ def forward_again(fn, tensors, out: Tensor) -> list[str]:
     gap = np.abs(out.data - again.data).max() if out.shape == again.shape else np.inf
     problem = (
         f"forward is not the same twice: two runs at the same point differ by {gap:.1e}; a "
-        "function that draws random numbers, or keeps what a call made, must start afresh at "
-        "every call"
+        "function that draws random numbers must start its Generator afresh at every call, and so "
+        "must one that keeps something from call to call"
     )
     return [problem]
 

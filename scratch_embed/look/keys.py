@@ -45,7 +45,7 @@ KEYS = (
     Key("step", ("g", *"0123456789"), "go to", "go to a step: its number, then Enter"),
     Key("search", ("/",), "search", "search for a word: lists the steps that have it"),
     Key("python", ("p",), "Python", "Python on what is known; exit() or Ctrl-D comes back"),
-    Key("again", ("r",), "run again", "run this step again, on the variables as they are now"),
+    Key("again", ("r",), "run again", "run this step again, later ones as you come to them"),
     Key("quit", ("q", "Ctrl-D"), "quit", "quit"),
     Key("help", ("?", "h"), "help", "this help"),
 )

@@ -526,3 +526,19 @@ def test_a_loss_that_is_constant_but_for_rounding_is_told_to_tell_little():
 
     report = gradcheck(loss, leaf(4, 5))
     assert not report.passed or "all gradients are 0 here" in str(report)
+
+
+def test_segments_are_no_rows_that_ids_read():
+    def backward(dout, saved):
+        segments, counts = saved
+        return dout[segments] / counts.max(), None
+
+    def forward(x, segments):
+        counts = np.bincount(segments)
+        out = np.zeros((len(counts), x.shape[1]))
+        np.add.at(out, segments, x)
+        return out / counts[:, None], (segments, counts)
+
+    mean = differentiable(forward, backward, name="mean")
+    report = gradcheck(lambda x: mean(x, np.array([0, 0, 1, 2, 2, 2])), leaf(6, 2))
+    assert report.cause == "wrong weights"

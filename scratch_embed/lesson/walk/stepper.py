@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 
 from scratch_embed.lesson.quiz import memory
 from scratch_embed.lesson.quiz.asked import asked_of
-from scratch_embed.lesson.record import Options, Record
+from scratch_embed.lesson.record import Options, Record, recording
 from scratch_embed.lesson.usage import spoken
 from scratch_embed.lesson.walk import ending, looking, marks, operations, places
 from scratch_embed.lesson.walk.capture import Aside, Capture
@@ -89,6 +90,7 @@ class Stepper:
 
     def __init__(self, lesson: Lesson, module: types.ModuleType, record: Record, screen: Screen):
         self.lesson, self.module, self.record = lesson, module, record
+        self.blank = dict(module.__dict__)  # as it is before anything has run
         self.steps, self.at = steps_of(lesson), 0
         self.screen = screen
         self.pager = Pager(self.screen, self.head, self.code, self.keys, self.obey)
@@ -290,15 +292,31 @@ class Stepper:
         return self.again(at)
 
     def again(self, at: int) -> str:
-        """Run the step that is under way once more, and later those that answer its questions."""
-        cell = self.steps[at].cell
-        if cell is None:
+        """Run the step that is under way once more, and later ones when the person comes to them.
+
+        Where some of these have run, its variables may be others by now: they are made anew.
+        """
+        if self.steps[at].cell is None:
             return "There is no code here."
-        answers = {q.answered for q in self.record.questions if q.cell == cell}
+        if any(step.cell is not None and step.blocks is not None for step in self.steps[at + 1 :]):
+            try:
+                self.make_anew(at)
+            except KeyboardInterrupt:
+                return "Stopped, in the midst of the steps before this one. r begins again."
         for step in self.steps[at:]:
-            if step.cell == cell or step.cell in answers:
-                step.blocks = None
+            step.blocks = None
         raise Leave(at)
+
+    def make_anew(self, at: int) -> None:
+        """Bring the variables to what they were before a step: run those before it, unseen."""
+        names, unseen = self.module.__dict__, new_record(self.lesson, self.record.options)
+        self.screen.wait(self.head(at), [], "running the steps before it ...")
+        names.clear()
+        names.update(self.blank)
+        with recording(unseen), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            for step in self.steps[:at]:
+                if step.cell is not None:
+                    run_cell(step.cell, self.lesson, self.module, unseen)
 
     def into(self, step: Step) -> str:
         """Through the lines of a call in this step's cell."""

@@ -219,7 +219,7 @@ LATER = [
         ("std of D - 1", "x.var(axis=-1, keepdims=True)", "x.var(axis=-1, keepdims=True, ddof=1)",
          "worked example"),
         ("dgamma without x_hat", "(dout * x_hat).sum(axis=0)", "dout.sum(axis=0)",
-         "gamma the gradient of another input"),
+         "as it came, but for the sum over its copies"),
         ("dbeta averaged", "dout.sum(axis=0)", "dout.mean(axis=0)", "the mean of its copies"),
     ),
     *of(

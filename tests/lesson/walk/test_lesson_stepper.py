@@ -356,3 +356,14 @@ def test_one_may_go_on_from_a_question_from_before(third):
     marks.finish("ch01_demo")
     _record, person = walk(third, play(":g 3", "quit"))
     assert [frame.step for frame in person.frames] == ["1/5", "3/5"]
+
+
+def test_an_earlier_step_runs_again_on_the_variables_that_it_had(tmp_path):
+    """A later step gives the name another value, and one after it reads that."""
+    extra = "size = len(h)\nprint('size', size)\n\n# %%\nh = np.append(h, 1.0)\n\n"
+    extra += "# %%\nprint('now', len(h))"
+    keys = ["on", "18", "step 5", "step 3", "again"]
+    record, person = demo(tmp_path, *keys, extra=extra)
+    assert "size 3" in seen(person) and "size 4" not in seen(person)
+    assert "now 4" in seen(person) and "now 5" not in seen(person) and "now 3" not in seen(person)
+    assert record.passed and seen(person).count("size 3") > 1
