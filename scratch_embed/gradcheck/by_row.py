@@ -13,7 +13,7 @@ import numpy as np
 
 from scratch_embed.gradcheck.predictions import Case, close
 from scratch_embed.gradcheck.surrogates import has_options, sent_by_id, stated_gradient
-from scratch_embed.gradcheck.walk import forward_on, looked_up, plain
+from scratch_embed.gradcheck.walk import forward_of, forward_on, looked_up, plain
 from scratch_embed.kernels.ids import count_ids
 from scratch_embed.ops.bag import BagSaved
 from scratch_embed.ops.shape import getitem_forward
@@ -30,6 +30,7 @@ BY_PLACE = {
     "adding": "what all of them send back is summed",
     "those": "the rows that are due",
 }
+FEW = 8  # rows that are moved, to see where they go
 LAST = "last use of a row, as grad[ids] = dout and grad[ids] += dout both do"
 
 
@@ -272,7 +273,7 @@ def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray
     wrong = gap > 1e-7 * np.abs(case.right).max()
     for ids in case.arrays("iu"):
         classes = ids.shape == case.right.shape[:-1] and ids.max(initial=0) < case.right.shape[-1]
-        if not ids.size or classes or _is_mask(case, ids) or _are_segments(case, ids):
+        if not ids.size or classes or _is_mask(case, ids) or are_segments(case, ids):
             continue
         if 0 <= ids.min() and ids.max() < len(wrong):
             counts = count_ids(ids, len(wrong))
@@ -280,10 +281,23 @@ def _named_rows(case: Case, all_ways: bool = False) -> Iterator[tuple[np.ndarray
                 yield counts, wrong
 
 
-def _are_segments(case: Case, ids: np.ndarray) -> bool:
-    """Whether an id for each row says to which of fewer rows of the output it goes."""
-    out = case.part.out.shape
-    return ids.shape == case.right.shape[:1] and out[:1] == (ids.max() + 1,) and out[0] < len(ids)
+def are_segments(case: Case, ids: np.ndarray) -> bool:
+    """Whether there is an id for each row, and it says to which row of the output that one goes: a
+    row that is moved, by so much that it would be the largest, moves that one alone."""
+    x, out, node = case.part.tensor.data, case.part.out, case.part.node
+    if ids.shape != x.shape[:1] or not out.ndim or not 0 <= ids.min() <= ids.max() < len(out):
+        return False
+    far = 1 + 2 * float(np.ptp(x))
+    for row, id in enumerate(ids[:FEW].tolist()):
+        given = [plain(value) for value in node.inputs]
+        given[case.part.place] = other = x.copy()
+        other[row] += far
+        moved = forward_of(node, given)
+        if moved is None or moved.shape != out.shape:
+            return False
+        if np.flatnonzero((moved != out).reshape(len(out), -1).any(axis=1)).tolist() != [id]:
+            return False
+    return not np.array_equal(ids, np.arange(len(ids)))
 
 
 def _is_mask(case: Case, ids: np.ndarray) -> bool:

@@ -542,3 +542,19 @@ def test_segments_are_no_rows_that_ids_read():
     mean = differentiable(forward, backward, name="mean")
     report = gradcheck(lambda x: mean(x, np.array([0, 0, 1, 2, 2, 2])), leaf(6, 2))
     assert report.cause == "wrong weights"
+
+
+@pytest.mark.parametrize("segments", [[0, 0, 0, 0, 2, 3], [1, 3, 3, 3], [0, 0, 1, 1, 2, 3]])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_segments_are_no_targets_and_name_no_rows(segments, columns):
+    segments = np.array(segments)
+
+    def forward(x, s):
+        counts = np.bincount(s)
+        out = np.zeros((len(counts), x.shape[1]))
+        np.add.at(out, s, x)
+        return out / np.maximum(counts, 1)[:, None], s
+
+    mean = differentiable(forward, lambda dout, s: (dout[s], None), name="mean")
+    report = gradcheck(lambda x: mean(x, segments), leaf(len(segments), columns))
+    assert report.cause not in ("no shift by the target", "missing path", None)
