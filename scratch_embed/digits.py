@@ -14,6 +14,7 @@ import ast
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from numbers import Integral, Real
@@ -68,7 +69,8 @@ def comes_out(line: Line) -> bool:
     >>> comes_out(Line("x", ("a - b", "e^2 / 8 - 0.5 (1 - 0.5)", "0.6736"), 0.673632))
     True
     """
-    if isinstance(line.value, Real):
+    told = isinstance(line.value, Real)
+    if told and not 0 < abs(line.value) < sys.float_info.min:  # such a number has few digits itself
         value = float(line.value)
         for amount in map(worked_out, line.stages):
             if amount is not None and not abs(amount - value) <= NEAR * abs(value):

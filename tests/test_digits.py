@@ -80,3 +80,12 @@ def test_a_stage_is_worked_out(text, value):
 def test_a_part_that_does_not_come_out_counts():
     part = Line("mean", ("1.001 - 1.000", "0.0014"), 0.0014)
     assert not comes_out(Line("y", ("mean*2", "0.0028"), 0.0028, parts=(part,)))
+
+
+def test_a_number_that_has_few_digits_itself_asks_others_for_no_fewer():
+    """One share of three is 1e-317, of which no float holds four digits."""
+    h = Tensor([[-8.456], [4.605], [-4.055], [48.021]], requires_grad=True, name="h")
+    E = Tensor([[21.086], [70.122], [107.394]], requires_grad=True, name="E")
+    walk = trace(F.tied_cross_entropy(h, E, [1, 0, 2, 0]))
+    text = " ".join(walk.entry(2, (1, (2, 0))).text(everything=True).split())
+    assert "= e^494.55 / 6.0265e+214 = 1 " in text

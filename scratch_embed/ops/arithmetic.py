@@ -73,9 +73,11 @@ def power_forward(a, exponent: float):
     Raises TypeError for an exponent that is not a number.
     """
     if not isinstance(exponent, numbers.Number):
+        kind = type(exponent).__name__
+        kind = "an array, or a Tensor" if isinstance(exponent, np.ndarray) else f"of type {kind}"
         raise TypeError(
-            f"exponent is of type {type(exponent).__name__}; power takes a number: "
-            "for a learned exponent write exp(exponent * log(a))"
+            f"exponent is {kind}; power takes a number: for a learned exponent write "
+            "exp(exponent * log(a))"
         )
     if not isinstance(exponent, (numbers.Integral, float, complex, np.generic)):
         exponent = float(exponent)  # of a Fraction or a Decimal, which NumPy does not know

@@ -439,3 +439,10 @@ def test_no_grad_stands_before_a_function_with_brackets_and_without():
 
     assert not no_grad(doubled)(x).requires_grad and not no_grad()(doubled)(x).requires_grad
     assert doubled(x).requires_grad and no_grad(doubled).__name__ == "doubled"
+
+
+def test_an_exponent_that_is_a_tensor_is_called_one():
+    t = Tensor([1.0, 2.0], requires_grad=True)
+    for base in (t, np.ones(2)):
+        with pytest.raises(TypeError, match=r"exponent is an array, or a Tensor; power takes"):
+            base**t
