@@ -130,7 +130,7 @@ def letter_images(
     pages = []
     for font in fonts:
         for _ in range(check_count(copies, "copies")):
-            right, down = rng.integers(-fine // 16, fine // 16, size=2, endpoint=True)
+            right, down = rng.integers(-(fine // 16), fine // 16, size=2, endpoint=True)
             large = glyphs(letters, font, fine, fine * rng.uniform(0.6, 0.85), (right, down))
             pages.append(shrink(large, 4))
     return np.concatenate(pages)[:, None], np.tile(np.arange(len(letters)), len(pages))

@@ -67,6 +67,9 @@ def check(trial):
         trial.same("softmax", z=np.array(z))
     p = np.array([[1.0, 0.0, 0.0], [0.25, 0.0, 0.75]])  # as of scores that far apart
     trial.same("softmax_backward", dp=np.array([[2.0, -1.0, 0.5], [1.0, 3.0, -2.0]]), p=p)
+    for rare in (1e-8, 1e-14):  # a target that is surely wrong: of -ln p comes 1 / p
+        p = np.array([[1.0 - rare, rare]])
+        trial.same("softmax_backward", dp=np.array([[0.0, -1 / rare]]), p=p)
 
 
 def _mistakes(p):

@@ -81,11 +81,12 @@ def check(trial):
     for apart in (np.array([64, 1, 33, 1]), np.array([4, 32, 1])):  # a set has these otherwise
         for S in (1, 2):
             trial.same("route", mistakes=ROUTES, ids=apart, num_shards=S)
-    far = np.array([2**40, 3, 2**40])  # rows of a table that nobody has room for
-    answers = np.ones((1, 2)), np.full((1, 2), 3.0)
-    trial.same("route", mistakes=ROUTES, ids=far, num_shards=2)
-    trial.same("put_back", mistakes=ORDERS, ids=far, answers=answers)
-    trial.same("send_back", mistakes=SUMS, ids=far, dout=np.ones((3, 2)), num_shards=2)
+    answers = np.array([[1.0, 1.0], [2.0, 2.0]]), np.full((1, 2), 3.0)
+    for row in (2**40, 2**60):  # of a table that nobody has room for; the other no float tells
+        far = np.array([row + 2, 3, row, row + 2])
+        trial.same("route", mistakes=ROUTES, ids=far, num_shards=2)
+        trial.same("put_back", mistakes=ORDERS, ids=far, answers=answers)
+        trial.same("send_back", mistakes=SUMS, ids=far, dout=np.ones((4, 2)), num_shards=2)
     apart = trial.apart  # what one row gets is nothing to the next
     one_shard = {"ids": np.array([0, 2, 4, 6]), "num_shards": 2}
     trial.same("send_back", mistakes=SUMS, by_row=True, dout=apart, **one_shard)
