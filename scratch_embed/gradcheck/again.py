@@ -76,9 +76,13 @@ def _answer(part: Part, dout: np.ndarray) -> np.ndarray:
 
 def _differs(part: Part) -> bool:
     """Whether forward gives other bits for the same inputs, one call after the other."""
+    return not same_bits(*_twice(part))
+
+
+def _twice(part: Part) -> list[np.ndarray]:
+    """What forward answers for the same inputs, one call after the other."""
     given = [plain(value) for value in part.node.inputs]
-    outs = [np.asarray(part.node.forward(*given, **part.node.options)[0]) for _ in range(2)]
-    return not same_bits(*outs)
+    return [np.asarray(part.node.forward(*given, **part.node.options)[0]) for _ in range(2)]
 
 
 def writes_inputs(point) -> list[Cause]:
@@ -126,9 +130,8 @@ def written_over(point) -> list[Cause]:
     Of several the first, for what comes after it is made of those numbers.
     """
     for part in reversed(point.walk.parts):
-        given = [plain(value) for value in part.node.inputs]
         try:
-            one, two = (part.node.forward(*given, **part.node.options)[0] for _ in range(2))
+            one, two = _twice(part)
         except Exception:  # noqa: BLE001, S112  it is not the same function at every call
             continue
         if not same_bits(one, two) or same_bits(one, part.out):

@@ -25,14 +25,13 @@ def no_target(case: Case) -> str | None:
     A mean that is missing as well is seen through: it will be named once the target is there.
     """
     partners = [a for a in case.arrays("f") if a is not case.part.tensor.data]
+    classes = [ids for ids in case.arrays("iu") if not (ids.size and are_segments(case, ids))]
     for count in (1, len(case.wrong) if case.wrong.ndim else 1):
         gap = case.wrong / count - case.right
         of_one = not case.dout.ndim and any(close(gap, case.dout * a) for a in partners)
         if of_one and _is_of_shares(case.wrong / count, gap, case.dout):
             return ""
-        for targets in case.arrays("iu"):
-            if targets.size and are_segments(case, targets):
-                continue
+        for targets in classes:
             if targets.shape == gap.shape[:-1]:
                 there = np.where(np.arange(gap.shape[-1]) == targets[..., None], gap, 0)
                 if there.any() and close(there, gap) and _are_shares(case.wrong, there):

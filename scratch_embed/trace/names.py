@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -181,15 +181,20 @@ def arguments(node: Node) -> list[tuple[str, Any]]:
 @lru_cache
 def parameters(function: Callable, count: int) -> tuple[str, ...]:
     """The names of the first `count` positional parameters; *arrays gives arrays[0], arrays[1]."""
-    try:
-        declared: Iterable = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a compiled function need not say
-        declared = ()
     names = []
-    for parameter in declared:
+    for parameter in declared(function):
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             names += [f"{parameter.name}[{i}]" for i in range(count - len(names))]
         elif parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             names.append(parameter.name)
     names += [f"input {i + 1}" for i in range(len(names), count)]
     return tuple(names[:count])
+
+
+@lru_cache
+def declared(function: Callable) -> tuple[inspect.Parameter, ...]:
+    """The parameters of a function; none of a compiled one, which need not say."""
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()

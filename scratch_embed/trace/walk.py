@@ -18,7 +18,7 @@ import numpy as np
 
 from scratch_embed.rows import RowGrad
 from scratch_embed.tensor import Node, Tensor
-from scratch_embed.trace.names import Names, arguments
+from scratch_embed.trace.names import Names, arguments, declared
 
 
 class Input(NamedTuple):
@@ -120,7 +120,7 @@ def walk_backward(
 
 def chosen(node: Node) -> dict[str, Any]:
     """The options given by keyword that are not what forward takes without them."""
-    usual = defaults(node.forward)
+    usual = {p.name: p.default for p in declared(node.forward) if p.default is not p.empty}
     return {
         name: value
         for name, value in node.options.items()
@@ -131,16 +131,6 @@ def chosen(node: Node) -> dict[str, Any]:
 def _is(value: Any, usual: Any) -> bool:
     same = value == usual
     return isinstance(same, (bool, np.bool_)) and bool(same)
-
-
-@lru_cache
-def defaults(function: Callable) -> dict[str, Any]:
-    """What the parameters of a function are when nothing is given."""
-    try:
-        declared = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a compiled function need not say
-        declared = ()
-    return {p.name: p.default for p in declared if p.default is not inspect.Parameter.empty}
 
 
 def option(value) -> str:
